@@ -1,0 +1,337 @@
+#include "clustering.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <tuple>
+
+namespace roben {
+
+namespace {
+
+Id find_root(std::vector<Id>& parent, Id x) {
+    while (parent[x] != x) {
+        parent[x] = parent[parent[x]];
+        x = parent[x];
+    }
+    return x;
+}
+
+// ---------------------------------------------------------------------------------------------------------
+// Agglomeration of one connected component. Its words are numbered 0 … n−1 by frequency; a cluster has the number
+// of its most frequent word.
+
+class Component {
+public:
+    Component(const std::vector<Id>& members, const std::vector<std::int64_t>& weights, const RowsView& reach,
+              const RowsView& neighbors, std::vector<Id>& local, double gamma)
+        : members_(members), gamma_(gamma), n_(members.size()) {
+        for (std::size_t i = 0; i < n_; ++i) local[members[i]] = static_cast<Id>(i);
+        weight_.resize(n_);
+        mass_.resize(n_);
+        square_.resize(n_);
+        reached_.resize(n_);
+        reached_by_.resize(n_);
+        rows_.resize(n_);
+        best_.resize(n_);
+        alive_.assign(n_, true);
+        absorbed_into_.assign(n_, NONE);
+        shared_.assign(n_, 0);
+        for (std::size_t i = 0; i < n_; ++i) {
+            const Id w = members[i];
+            weight_[i] = weights[w];
+            mass_[i] = static_cast<double>(weights[w]);
+            square_[i] = mass_[i] * mass_[i];
+            for (const Id* r = reach.begin(w); r != reach.end(w); ++r) {
+                reached_[i].push_back(local[*r]);
+                reached_by_[local[*r]].push_back(static_cast<Id>(i));
+            }
+        }
+        std::vector<Id> touched;
+        for (std::size_t x = 0; x < n_; ++x) {
+            touched.clear();
+            for (const Id w : reached_by_[x]) {
+                for (const Id y : reached_[w]) {
+                    if (y == x) continue;
+                    if (shared_[y] == 0) touched.push_back(y);
+                    shared_[y] += weight_[w];
+                }
+            }
+            std::sort(touched.begin(), touched.end());
+            const Id* neighbor = neighbors.begin(members[x]);
+            const Id* const end = neighbors.end(members[x]);
+            rows_[x].reserve(touched.size());
+            for (const Id y : touched) {
+                while (neighbor != end && *neighbor < members[y]) ++neighbor;
+                rows_[x].push_back({y, neighbor != end && *neighbor == members[y], shared_[y]});
+                shared_[y] = 0;
+            }
+        }
+    }
+
+    void run(const Progress& progress, std::vector<Id>& codes, std::vector<Merge>& merges) {
+        for (std::size_t x = 0; x < n_; ++x) rescan(static_cast<Id>(x));
+        std::size_t steps = 0;
+        while (!queue_.empty()) {
+            if (++steps % 64 == 0 && progress.cancelled()) return;
+            const Candidate top = queue_.top();
+            queue_.pop();
+            if (!alive_[top.holder] || best_[top.holder].version != top.version) continue;
+            if (best_[top.holder].is_bound) {
+                rescan(top.holder);
+                continue;
+            }
+            merges.push_back({members_[top.low], members_[top.high]});
+            merge(top.low, top.high);
+        }
+        // A cluster's number is that of its most frequent word, and absorption only goes to lower numbers.
+        std::vector<Id> root(n_);
+        for (std::size_t i = 0; i < n_; ++i) {
+            root[i] = alive_[i] ? static_cast<Id>(i) : root[absorbed_into_[i]];
+            codes[members_[i]] = members_[root[i]];
+        }
+    }
+
+private:
+    // What two clusters have in common. Kept for all pairs that some word reaches both of, adjacent or not: merging
+    // can make them adjacent.
+    struct Entry {
+        Id other;
+        bool is_adjacent;
+        std::int64_t shared;  // Σ weight of the words that reach both
+    };
+
+    struct Best {
+        double gain = 0;
+        Id partner = NONE;
+        std::uint32_t version = 0;
+        bool is_bound = false;  // the gain was this once and can only be lower: look again when it comes up
+    };
+
+    struct Candidate {
+        double gain;
+        Id low, high, holder;
+        std::uint32_t version;
+
+        bool operator<(const Candidate& other) const {  // the greatest gain on top, then the most frequent words
+            return std::tie(gain, other.low, other.high, other.holder) <
+                   std::tie(other.gain, low, high, holder);
+        }
+    };
+
+    // Φ after merging less Φ before, times the total weight. The cost of a cluster is P − S/P; the sum over two less
+    // that of their union is written without a difference of close numbers.
+    double gain(Id x, const Entry& entry) const {
+        const Id y = entry.other;
+        const Id a = std::min(x, y), b = std::max(x, y);
+        const double lost = (square_[a] / mass_[a] * mass_[b] + square_[b] / mass_[b] * mass_[a]) / (mass_[a] + mass_[b]);
+        return (1 - gamma_) * static_cast<double>(entry.shared) - gamma_ * lost;
+    }
+
+    void push(Id x) {
+        const Best& best = best_[x];
+        queue_.push({best.gain, std::min(x, best.partner), std::max(x, best.partner), x, best.version});
+    }
+
+    // Of equal gains the one whose pair comes first; x is on both sides, so the smaller partner.
+    static bool is_better(double gain, Id partner, const Best& than) {
+        return than.partner == NONE ? gain > 0 : gain > than.gain || (gain == than.gain && partner < than.partner);
+    }
+
+    void rescan(Id x) {
+        Best best;
+        best.version = best_[x].version + 1;
+        for (const Entry& entry : rows_[x]) {
+            if (!entry.is_adjacent) continue;
+            const double g = gain(x, entry);
+            if (is_better(g, entry.other, best)) {
+                best.gain = g;
+                best.partner = entry.other;
+            }
+        }
+        best_[x] = best;
+        if (best.partner != NONE) push(x);
+    }
+
+    static std::vector<Entry>::iterator position(std::vector<Entry>& row, Id other) {
+        return std::lower_bound(row.begin(), row.end(), other,
+                                [](const Entry& entry, Id id) { return entry.other < id; });
+    }
+
+    // Cluster b becomes part of a; a < b.
+    void merge(Id a, Id b) {
+        std::vector<Id> touched;
+        for (const Id w : reached_by_[b]) {
+            std::vector<Id>& reached = reached_[w];
+            const auto at = std::find(reached.begin(), reached.end(), b);
+            if (std::find(reached.begin(), reached.end(), a) == reached.end()) {
+                *at = a;
+                reached_by_[a].push_back(w);
+                continue;
+            }
+            *at = reached.back();
+            reached.pop_back();
+            // w reached both: what it shares with a third cluster was counted twice.
+            for (const Id d : reached) {
+                if (d == a) continue;
+                if (shared_[d] == 0) touched.push_back(d);
+                shared_[d] += weight_[w];
+            }
+        }
+        mass_[a] += mass_[b];
+        square_[a] += square_[b];
+        alive_[b] = false;
+        absorbed_into_[b] = a;
+
+        std::vector<Entry> merged;
+        merged.reserve(rows_[a].size() + rows_[b].size());
+        auto i = rows_[a].begin(), j = rows_[b].begin();
+        const auto i_end = rows_[a].end(), j_end = rows_[b].end();
+        while (i != i_end || j != j_end) {
+            if (j == j_end || (i != i_end && i->other < j->other)) {
+                if (i->other != b) merged.push_back(*i);
+                ++i;
+            } else if (i == i_end || j->other < i->other) {
+                if (j->other != a) {
+                    merged.push_back(*j);
+                    move_entry(rows_[j->other], b, a);
+                }
+                ++j;
+            } else {
+                Entry both = *i;
+                both.is_adjacent = both.is_adjacent || j->is_adjacent;
+                both.shared += j->shared - shared_[both.other];
+                merged.push_back(both);
+                std::vector<Entry>& row = rows_[both.other];
+                *position(row, a) = {a, both.is_adjacent, both.shared};
+                row.erase(position(row, b));
+                ++i, ++j;
+            }
+        }
+        for (const Id d : touched) shared_[d] = 0;
+        rows_[a] = std::move(merged);
+        release(rows_[b]);
+        release(reached_by_[b]);
+        rescan(a);
+        for (const Entry& entry : rows_[a]) look_again(entry, a, b);
+    }
+
+    static void move_entry(std::vector<Entry>& row, Id from, Id to) {
+        const auto source = position(row, from);
+        const auto target = position(row, to);  // to < from
+        Entry entry = *source;
+        entry.other = to;
+        std::move_backward(target, source, source + 1);
+        *target = entry;
+    }
+
+    template <class T>
+    static void release(std::vector<T>& items) {
+        std::vector<T>().swap(items);
+    }
+
+    // a has absorbed b. What is now the best merge of the cluster at the other end of the entry?
+    void look_again(const Entry& entry, Id a, Id b) {
+        if (!entry.is_adjacent) return;
+        const Id d = entry.other;
+        Best& best = best_[d];
+        const double g = gain(a, entry);
+        const bool was_partner = best.partner == a || best.partner == b;
+        if (is_better(g, a, best) || (was_partner && g == best.gain)) {
+            best.gain = g;
+            best.partner = a;
+            best.is_bound = false;
+            ++best.version;
+            push(d);
+        } else if (was_partner) {
+            best.is_bound = true;  // its entry in the queue stands, as an upper bound
+        }
+    }
+
+    const std::vector<Id>& members_;
+    double gamma_;
+    std::size_t n_;
+    std::vector<std::int64_t> weight_;         // of words
+    std::vector<double> mass_, square_;        // of clusters: Σ weight, Σ weight²
+    std::vector<std::vector<Id>> reached_;     // by word: the clusters that it reaches
+    std::vector<std::vector<Id>> reached_by_;  // by cluster: the words that reach it
+    std::vector<std::vector<Entry>> rows_;     // by cluster, by number of the other
+    std::vector<Best> best_;
+    std::vector<bool> alive_;
+    std::vector<Id> absorbed_into_;
+    std::vector<std::int64_t> shared_;  // scratch, all zero between uses
+    std::priority_queue<Candidate> queue_;
+};
+
+}  // namespace
+
+std::vector<Id> connected_components(const RowsView& reach) {
+    std::vector<Id> parent(reach.size);
+    std::iota(parent.begin(), parent.end(), Id{0});
+    for (std::size_t w = 0; w < reach.size; ++w) {
+        for (const Id* r = reach.begin(w); r != reach.end(w); ++r) {
+            const Id a = find_root(parent, static_cast<Id>(w)), b = find_root(parent, *r);
+            parent[std::max(a, b)] = std::min(a, b);  // the root is the most frequent word
+        }
+    }
+    for (std::size_t w = 0; w < reach.size; ++w) parent[w] = find_root(parent, static_cast<Id>(w));
+    return parent;
+}
+
+Agglomeration agglomerate(const std::vector<std::int64_t>& weights, const RowsView& reach, const RowsView& neighbors,
+                          double gamma, unsigned threads, const Tick& tick) {
+    const std::vector<Id> component_of = connected_components(reach);
+    std::vector<std::vector<Id>> components;
+    std::vector<Id> slot(reach.size, NONE);
+    for (std::size_t w = 0; w < reach.size; ++w) {
+        Id& s = slot[component_of[w]];
+        if (s == NONE) {
+            s = static_cast<Id>(components.size());
+            components.emplace_back();
+        }
+        components[s].push_back(static_cast<Id>(w));
+    }
+    std::vector<std::size_t> order(components.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return components[a].size() > components[b].size();
+    });
+
+    Agglomeration result;
+    result.codes.resize(reach.size);
+    std::iota(result.codes.begin(), result.codes.end(), Id{0});
+    std::vector<std::vector<Merge>> merges(components.size());
+    std::vector<Id>& local = slot;  // no longer needed; every component writes its own members only
+    Progress progress(static_cast<double>(reach.size));
+    std::atomic<std::size_t> next{0};
+    run_workers(threads, progress, tick, [&](unsigned) {
+        for (std::size_t i = next++; i < order.size() && !progress.cancelled(); i = next++) {
+            const std::vector<Id>& members = components[order[i]];
+            if (members.size() > 1) {
+                Component component(members, weights, reach, neighbors, local, gamma);
+                component.run(progress, result.codes, merges[order[i]]);
+            }
+            progress.add(static_cast<double>(members.size()));
+        }
+    });
+    for (const auto& part : merges) result.merges.insert(result.merges.end(), part.begin(), part.end());
+    return result;
+}
+
+Rows reachable_codes(const RowsView& reach, const std::vector<Id>& codes) {
+    Rows rows;
+    rows.offsets.reserve(reach.size + 1);
+    rows.offsets.push_back(0);
+    std::vector<Id> row;
+    for (std::size_t w = 0; w < reach.size; ++w) {
+        row.clear();
+        for (const Id* r = reach.begin(w); r != reach.end(w); ++r) row.push_back(codes[*r]);
+        std::sort(row.begin(), row.end());
+        row.erase(std::unique(row.begin(), row.end()), row.end());
+        rows.targets.insert(rows.targets.end(), row.begin(), row.end());
+        rows.offsets.push_back(static_cast<std::int64_t>(rows.targets.size()));
+    }
+    return rows;
+}
+
+}  // namespace roben
