@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 KERNEL := CMakeLists.txt pyproject.toml constraints.txt $(wildcard core/*)
 
-.PHONY: help test lint bench clean
+.PHONY: help quickstart test lint bench clean
 help:
-	@echo "make test    run all tests"
-	@echo "make lint    check style and types"
-	@echo "make bench   measure speed and memory; results go to benchmarks/results"
-	@echo "make clean   remove .venv and everything built"
+	@echo "make quickstart  train, attack and certify a review classifier, and show what that is worth"
+	@echo "make test        run all tests"
+	@echo "make lint        check style and types"
+	@echo "make bench       measure speed and memory; results go to benchmarks/results"
+	@echo "make clean       remove .venv and everything built"
 
 # A compiler where the system can give one; without it roben runs on its plain Python kernel.
 $(VENV)/created:
@@ -23,10 +24,13 @@ $(VENV)/with-%: $(VENV)/created $(KERNEL)
 	$(PIP) --editable '.[$*]'
 	@touch $@
 
+quickstart: $(VENV)/with-demo
+	$(BIN)/roben quickstart
+
 test: $(VENV)/with-test
 	ROBEN_KERNEL=compiled $(BIN)/python -m pytest
 
-lint: $(VENV)/with-test,lint
+lint: $(VENV)/with-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

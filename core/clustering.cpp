@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
+#include <stdexcept>
 #include <tuple>
 
 namespace roben {
@@ -24,13 +25,11 @@ Id find_root(std::vector<Id>& parent, Id x) {
 class Component {
 public:
     Component(const std::vector<Id>& members, const std::vector<std::int64_t>& weights, const RowsView& reach,
-              const RowsView& neighbors, std::vector<Id>& local, double gamma)
-        : members_(members), gamma_(gamma), n_(members.size()) {
+              const RowsView& neighbors, std::vector<Id>& local, double gamma, const Progress& progress)
+        : members_(members), progress_(progress), gamma_(gamma), n_(members.size()) {
         for (std::size_t i = 0; i < n_; ++i) local[members[i]] = static_cast<Id>(i);
-        weight_.resize(n_);
         mass_.resize(n_);
         square_.resize(n_);
-        reached_.resize(n_);
         reached_by_.resize(n_);
         rows_.resize(n_);
         best_.resize(n_);
@@ -38,17 +37,13 @@ public:
         absorbed_into_.assign(n_, NONE);
         shared_.assign(n_, 0);
         for (std::size_t i = 0; i < n_; ++i) {
-            const Id w = members[i];
-            weight_[i] = weights[w];
-            mass_[i] = static_cast<double>(weights[w]);
+            mass_[i] = static_cast<double>(weights[members[i]]);
             square_[i] = mass_[i] * mass_[i];
-            for (const Id* r = reach.begin(w); r != reach.end(w); ++r) {
-                reached_[i].push_back(local[*r]);
-                reached_by_[local[*r]].push_back(static_cast<Id>(i));
-            }
         }
+        group_by_reach(weights, reach, local);
         std::vector<Id> touched;
         for (std::size_t x = 0; x < n_; ++x) {
+            if (progress_.cancelled()) return;
             touched.clear();
             for (const Id w : reached_by_[x]) {
                 for (const Id y : reached_[w]) {
@@ -57,9 +52,12 @@ public:
                     shared_[y] += weight_[w];
                 }
             }
-            std::sort(touched.begin(), touched.end());
             const Id* neighbor = neighbors.begin(members[x]);
             const Id* const end = neighbors.end(members[x]);
+            for (const Id* y = neighbor; y != end; ++y) {  // also those that no word reaches together: yet
+                if (shared_[local[*y]] == 0) touched.push_back(local[*y]);
+            }
+            std::sort(touched.begin(), touched.end());
             rows_[x].reserve(touched.size());
             for (const Id y : touched) {
                 while (neighbor != end && *neighbor < members[y]) ++neighbor;
@@ -69,11 +67,10 @@ public:
         }
     }
 
-    void run(const Progress& progress, std::vector<Id>& codes, std::vector<Merge>& merges) {
+    void run(std::vector<Id>& codes, std::vector<Merge>& merges) {
         for (std::size_t x = 0; x < n_; ++x) rescan(static_cast<Id>(x));
-        std::size_t steps = 0;
         while (!queue_.empty()) {
-            if (++steps % 64 == 0 && progress.cancelled()) return;
+            if (progress_.cancelled()) return;
             const Candidate top = queue_.top();
             queue_.pop();
             if (!alive_[top.holder] || best_[top.holder].version != top.version) continue;
@@ -119,12 +116,34 @@ private:
         }
     };
 
+    // Words that reach the same ones count as one with their weights together: in a clique, a single one is left.
+    void group_by_reach(const std::vector<std::int64_t>& weights, const RowsView& reach, const std::vector<Id>& local) {
+        const auto less = [&](Id a, Id b) {
+            return std::lexicographical_compare(reach.begin(a), reach.end(a), reach.begin(b), reach.end(b));
+        };
+        std::vector<Id> order = members_;
+        std::sort(order.begin(), order.end(), less);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            if (i > 0 && !less(order[i - 1], order[i])) {
+                weight_.back() += weights[order[i]];
+                continue;
+            }
+            weight_.push_back(weights[order[i]]);
+            reached_.emplace_back();
+            for (const Id* r = reach.begin(order[i]); r != reach.end(order[i]); ++r) {
+                reached_.back().push_back(local[*r]);
+                reached_by_[local[*r]].push_back(static_cast<Id>(weight_.size() - 1));
+            }
+        }
+    }
+
     // Φ after merging less Φ before, times the total weight. The cost of a cluster is P − S/P; the sum over two less
-    // that of their union is written without a difference of close numbers.
+    // that of their union is written without a difference of close numbers, and rounds but once for small counts.
     double gain(Id x, const Entry& entry) const {
         const Id y = entry.other;
         const Id a = std::min(x, y), b = std::max(x, y);
-        const double lost = (square_[a] / mass_[a] * mass_[b] + square_[b] / mass_[b] * mass_[a]) / (mass_[a] + mass_[b]);
+        const double lost = (square_[a] * mass_[b] * mass_[b] + square_[b] * mass_[a] * mass_[a]) /
+                            (mass_[a] * mass_[b] * (mass_[a] + mass_[b]));
         return (1 - gamma_) * static_cast<double>(entry.shared) - gamma_ * lost;
     }
 
@@ -249,12 +268,13 @@ private:
     }
 
     const std::vector<Id>& members_;
+    const Progress& progress_;
     double gamma_;
     std::size_t n_;
-    std::vector<std::int64_t> weight_;         // of words
     std::vector<double> mass_, square_;        // of clusters: Σ weight, Σ weight²
-    std::vector<std::vector<Id>> reached_;     // by word: the clusters that it reaches
-    std::vector<std::vector<Id>> reached_by_;  // by cluster: the words that reach it
+    std::vector<std::int64_t> weight_;         // of groups of words with one reach
+    std::vector<std::vector<Id>> reached_;     // by group: the clusters that it reaches
+    std::vector<std::vector<Id>> reached_by_;  // by cluster: the groups that reach it
     std::vector<std::vector<Entry>> rows_;     // by cluster, by number of the other
     std::vector<Best> best_;
     std::vector<bool> alive_;
@@ -281,6 +301,13 @@ std::vector<Id> connected_components(const RowsView& reach) {
 Agglomeration agglomerate(const std::vector<std::int64_t>& weights, const RowsView& reach, const RowsView& neighbors,
                           double gamma, unsigned threads, const Tick& tick) {
     const std::vector<Id> component_of = connected_components(reach);
+    for (std::size_t w = 0; w < reach.size; ++w) {
+        for (const Id* v = neighbors.begin(w); v != neighbors.end(w); ++v) {
+            if (component_of[*v] != component_of[w]) {
+                throw std::invalid_argument("words that share a typo must be connected by what they reach");
+            }
+        }
+    }
     std::vector<std::vector<Id>> components;
     std::vector<Id> slot(reach.size, NONE);
     for (std::size_t w = 0; w < reach.size; ++w) {
@@ -308,12 +335,13 @@ Agglomeration agglomerate(const std::vector<std::int64_t>& weights, const RowsVi
         for (std::size_t i = next++; i < order.size() && !progress.cancelled(); i = next++) {
             const std::vector<Id>& members = components[order[i]];
             if (members.size() > 1) {
-                Component component(members, weights, reach, neighbors, local, gamma);
-                component.run(progress, result.codes, merges[order[i]]);
+                Component component(members, weights, reach, neighbors, local, gamma, progress);
+                component.run(result.codes, merges[order[i]]);
             }
             progress.add(static_cast<double>(members.size()));
         }
     });
+    tick(1.0);
     for (const auto& part : merges) result.merges.insert(result.merges.end(), part.begin(), part.end());
     return result;
 }

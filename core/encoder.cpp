@@ -94,6 +94,13 @@ void Encoder::build_index() {
         },
         surface_);
     if (keys.size() > 0xFFFFFFFFu) throw std::length_error("the words have more than 2^32 deletions");
+    std::size_t bits_in_filter = 64;
+    while (bits_in_filter < keys.size() * 8) bits_in_filter *= 2;
+    filter_.assign(bits_in_filter / 64, 0);
+    for (const std::uint64_t key : keys) {
+        const std::uint64_t bit = key & (bits_in_filter - 1);
+        filter_[bit / 64] |= std::uint64_t{1} << (bit % 64);
+    }
     unsigned bits = 4;
     while ((std::size_t{1} << bits) < keys.size()) ++bits;
     bucket_shift_ = 64 - bits;
@@ -127,6 +134,20 @@ Id Encoder::find_word(std::string_view token) const {
     return NONE;
 }
 
+bool Encoder::passes_filter(std::uint64_t key) const {
+    const std::uint64_t bit = key & (filter_.size() * 64 - 1);
+    return (filter_[bit / 64] >> (bit % 64)) & 1;
+}
+
+// False only if the token is neither a word nor a typo of one.
+bool Encoder::may_have_word(std::u32string_view token) const {
+    std::vector<std::uint64_t>& keys = scratch().keys;
+    keys.clear();
+    if (token.size() > words_.longest() + 1) return false;
+    std::visit([&](const auto& surface) { surface.keys(token, keys); }, surface_);
+    return std::any_of(keys.begin(), keys.end(), [&](std::uint64_t key) { return passes_filter(key); });
+}
+
 // The most frequent word that the token, itself no word, is a typo of.
 Id Encoder::find_owner(std::u32string_view token) const {
     std::vector<std::uint64_t>& keys = scratch().keys;
@@ -134,6 +155,8 @@ Id Encoder::find_owner(std::u32string_view token) const {
         [&](const auto& surface) {
             keys.clear();
             if (token.size() <= words_.longest() + 1) surface.keys(token, keys);
+            const auto passes = [&](std::uint64_t key) { return passes_filter(key); };
+            keys.erase(std::partition(keys.begin(), keys.end(), passes), keys.end());
 #if defined(__GNUC__)
             for (const std::uint64_t key : keys) __builtin_prefetch(&buckets_[key >> bucket_shift_]);
             for (const std::uint64_t key : keys) {
@@ -195,9 +218,12 @@ Encoder::Reach Encoder::reachable(std::string_view token) const {
     }
     std::string typo;
     const auto add = [&](std::u32string_view characters) {
-        typo.clear();
-        for (const char32_t c : characters) append_utf8(typo, c);
-        const Id found = code(typo);
+        Id found = UNKNOWN;
+        if (may_have_word(characters) || is_fixed(characters)) {
+            typo.clear();
+            for (const char32_t c : characters) append_utf8(typo, c);
+            found = code(typo);
+        }
         if (found == ITSELF) reach.own.push_back(typo);
         if (std::find(reach.codes.begin(), reach.codes.end(), found) == reach.codes.end()) reach.codes.push_back(found);
         return true;
@@ -215,17 +241,60 @@ Encoder::Reach Encoder::reachable(std::string_view token) const {
         }
     } else {
         // The ball is the token's class: its words, and other members, which are all owned by the first of them.
-        const auto& surface = std::get<InternalPermutation>(surface_);
-        std::vector<std::uint64_t> keys;
-        surface.keys(decoded, keys);
-        const std::size_t bucket = keys[0] >> bucket_shift_;
-        for (std::uint32_t i = buckets_[bucket]; i < buckets_[bucket + 1]; ++i) {
-            if (surface.allows(words_[postings_[i].word], decoded)) add(words_[postings_[i].word]);
-        }
+        for_each_classmate(std::get<InternalPermutation>(surface_), decoded, add);
         add(decoded);
     }
     std::sort(reach.codes.begin(), reach.codes.end());
     return reach;
+}
+
+template <class Visit>
+void Encoder::for_each_classmate(const InternalPermutation& surface, std::u32string_view token, Visit&& visit) const {
+    std::vector<std::uint64_t> keys;
+    surface.keys(token, keys);
+    const std::size_t bucket = keys[0] >> bucket_shift_;
+    for (std::uint32_t i = buckets_[bucket]; i < buckets_[bucket + 1]; ++i) {
+        const std::u32string_view word = words_[postings_[i].word];
+        if (surface.allows(word, token) && !visit(word)) return;
+    }
+}
+
+std::string_view Encoder::coded(std::string_view token) const {
+    const Id found = code(token);
+    return found == ITSELF ? token : spelling(found);
+}
+
+bool Encoder::typo_with(std::string_view token, std::string_view code, std::string& typo) const {
+    typo = token;
+    if (coded(typo) == code) return true;
+    std::u32string best;
+    bool is_found = false;
+    const auto has_code = [&](std::u32string_view characters) {
+        typo.clear();
+        for (const char32_t c : characters) append_utf8(typo, c);
+        return coded(typo) == code;
+    };
+    std::u32string decoded;
+    decode(token, decoded);
+    if (const auto* edits = std::get_if<EditOne>(&surface_)) {
+        edits->for_each_typo(decoded, [&](std::u32string_view characters) {  // the shorter ones come first
+            if (is_found && characters.size() > best.size() && characters != decoded) return false;
+            if (has_code(characters) && (!is_found || characters < best)) {
+                best = characters;
+                is_found = true;
+            }
+            return true;
+        });
+    } else {  // the members of a class that are no words have the code of the token, or of its first word
+        for_each_classmate(std::get<InternalPermutation>(surface_), decoded, [&](std::u32string_view word) {
+            is_found = has_code(word);
+            best = word;
+            return !is_found;
+        });
+    }
+    typo.clear();
+    for (const char32_t c : best) append_utf8(typo, c);
+    return is_found;
 }
 
 void Encoder::encode(std::string_view text, std::string& out) const {
@@ -233,8 +302,7 @@ void Encoder::encode(std::string_view text, std::string& out) const {
     for_each_token(text, split_, *classes_, [&](std::string_view token) {
         if (!is_first) out.push_back(' ');
         is_first = false;
-        const Id found = code(token);
-        out.append(found == ITSELF ? token : spelling(found));
+        out.append(coded(token));
     });
 }
 

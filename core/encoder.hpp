@@ -33,6 +33,10 @@ public:
         std::vector<std::string> own;
     };
     Reach reachable(std::string_view token) const;
+    // A typo of the token that has the code, into `typo`: the shortest, and of these the first in the alphabet; of a
+    // class, the most frequent word. False if there is none.
+    bool typo_with(std::string_view token, std::string_view code, std::string& typo) const;
+    const Surface& surface() const { return surface_; }
 
     // The codes of a lower-case text's tokens, joined by blanks, are appended to out.
     void encode(std::string_view text, std::string& out) const;
@@ -43,7 +47,12 @@ public:
 private:
     Id find_word(std::string_view token) const;
     Id find_owner(std::u32string_view token) const;
+    std::string_view coded(std::string_view token) const;
+    bool passes_filter(std::uint64_t key) const;
+    bool may_have_word(std::u32string_view token) const;
     bool is_fixed(std::u32string_view token) const;
+    template <class Visit>
+    void for_each_classmate(const InternalPermutation& surface, std::u32string_view token, Visit&& visit) const;
     void build_table();
     void build_index();
 
@@ -74,6 +83,8 @@ private:
     std::vector<std::uint32_t> buckets_;
     std::vector<Posting> postings_;
     unsigned bucket_shift_ = 0;
+    // One bit for every key, by its lower bits: most keys of most tokens are of no word, and are seen off here.
+    std::vector<std::uint64_t> filter_;
 };
 
 }  // namespace roben

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -140,6 +141,10 @@ struct Task {
     std::size_t part = 0, parts = 1;  // a huge task is cut by hash, so that its table stays small
     std::size_t n_typos = 0;
 };
+
+// Of at most 21 bits a character, three to a part: what the widest key holds, and more than words have.
+constexpr std::size_t LONGEST_WORD = 256;
+static_assert(LONGEST_WORD <= 128 * 3);
 
 constexpr std::size_t LARGEST_TABLE = std::size_t{1} << 20;
 
@@ -413,6 +418,7 @@ std::vector<Task> make_tasks(const Words& words, const EditOne& surface, const s
 }  // namespace
 
 TypoGraph typo_graph(const Words& words, const EditOne& surface, unsigned threads, const Tick& tick) {
+    if (words.longest() > LONGEST_WORD) throw std::invalid_argument("a word has more than 256 characters");
     const std::vector<Block> blocks = make_blocks(words, surface);
     const std::vector<Task> tasks = make_tasks(words, surface, blocks);
     double total = 0;
@@ -430,6 +436,7 @@ TypoGraph typo_graph(const Words& words, const EditOne& surface, unsigned thread
         reach[thread] = std::move(worker.output.reach);
         edges[thread] = std::move(worker.output.edges);
     });
+    tick(1.0);
     for (std::size_t w = 0; w < words.size(); ++w) {  // also those in no block
         reach[threads].push_back(make_pair_of(static_cast<Id>(w), static_cast<Id>(w)));
     }
@@ -444,8 +451,9 @@ TypoGraph typo_graph(const Words& words, const InternalPermutation&, unsigned, c
     std::unordered_map<std::u32string, std::vector<Id>> classes;
     for (std::size_t w = 0; w < words.size(); ++w) {
         classes[InternalPermutation::normal_form(words[w])].push_back(static_cast<Id>(w));
-        if (w % 4096 == 0) tick(0.5 * static_cast<double>(w) / static_cast<double>(words.size()));
+        if (w % 4096 == 0) tick(static_cast<double>(w) / static_cast<double>(words.size()));
     }
+    tick(1.0);
     std::vector<std::vector<Pair>> reach(1), edges(1);
     for (const auto& [form, members] : classes) {
         for (const Id a : members) {

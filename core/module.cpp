@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -49,6 +50,13 @@ RowsView rows_view(const In<std::int64_t>& offsets, const In<Id>& targets) {
     }
     for (std::size_t i = 0; i < targets.shape(0); ++i) {
         if (targets.data()[i] >= n - 1) throw nb::value_error("a row's target must be the number of a row");
+    }
+    for (std::size_t row = 0; row + 1 < n; ++row) {
+        const Id* const begin = targets.data() + offsets.data()[row];
+        const Id* const end = targets.data() + offsets.data()[row + 1];
+        if (std::adjacent_find(begin, end, std::greater_equal<Id>()) != end) {
+            throw nb::value_error("the targets of a row must rise");
+        }
     }
     return {offsets.data(), targets.data(), n - 1};
 }
@@ -320,6 +328,38 @@ public:
         return nb::steal(PyFrozenSet_New(codes.ptr()));
     }
 
+    // Its codes, its own first, and the size of its ball.
+    nb::tuple slot(nb::str token) const {
+        const std::string bytes = bytes_of(token);
+        Encoder::Reach reach = encoder_->reachable(bytes);
+        const Id own = encoder_->code(bytes);
+        std::vector<std::string> codes;
+        for (const Id code : reach.codes) {
+            if (code != own && code != ITSELF) codes.emplace_back(encoder_->spelling(code));
+        }
+        const std::string own_code(own == ITSELF ? std::string_view(bytes) : encoder_->spelling(own));
+        codes.insert(codes.end(), reach.own.begin(), reach.own.end());
+        std::sort(codes.begin(), codes.end());
+        codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
+        codes.erase(std::remove(codes.begin(), codes.end(), own_code), codes.end());
+        nb::list found;
+        found.append(to_str(own_code));
+        for (const std::string& code : codes) found.append(to_str(code));
+        nb::object n_typos = nb::none();  // more than a machine's whole number can hold
+        if (const auto* edits = std::get_if<EditOne>(&encoder_->surface())) {
+            std::u32string characters;
+            append_characters(token, characters);
+            n_typos = nb::int_(edits->count(characters));
+        }
+        return nb::make_tuple(nb::tuple(found), n_typos);
+    }
+
+    nb::object typo_with(nb::str token, nb::str code) const {
+        std::string typo;
+        const bool is_found = encoder_->typo_with(bytes_of(token), bytes_of(code), typo);
+        return is_found ? nb::object(to_str(typo)) : nb::none();
+    }
+
 private:
     static constexpr std::size_t BATCH = 1 << 15;  // texts that are copied, encoded and made into str at a time
     static constexpr std::size_t CHUNK = 256;      // texts that a worker takes at a time
@@ -413,6 +453,7 @@ bool py_is_fixed(nb::object surface, nb::str token) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false);  // an encoder that a daemon thread holds at exit is no leak
     m.doc() = "The compiled kernel. Its functions have the names and meanings of those in roben._reference.";
     m.def("typo_graph", &py_typo_graph, nb::arg("words"), nb::arg("surface"), nb::arg("threads") = 1,
           nb::arg("tick") = nb::none());
@@ -438,5 +479,7 @@ NB_MODULE(_core, m) {
              nb::arg("tick") = nb::none())
         .def("word", &PyEncoder::word, nb::arg("token"))
         .def("code", &PyEncoder::code, nb::arg("token"))
-        .def("reachable", &PyEncoder::reachable, nb::arg("token"));
+        .def("reachable", &PyEncoder::reachable, nb::arg("token"))
+        .def("slot", &PyEncoder::slot, nb::arg("token"))
+        .def("typo_with", &PyEncoder::typo_with, nb::arg("token"), nb::arg("code"));
 }

@@ -36,6 +36,24 @@ std::size_t at_least_zero(std::size_t a, std::size_t b) { return a > b ? a - b :
 
 bool EditOne::in_alphabet(char32_t c) const { return std::binary_search(alphabet.begin(), alphabet.end(), c); }
 
+std::uint64_t EditOne::count(std::u32string_view token) const {
+    const std::size_t n = token.size();
+    if (!has_window(n)) return 1;
+    const std::u32string_view window = token.substr(keep_first, n - keep_first - keep_last);
+    const std::uint64_t m = window.size(), letters = alphabet.size();
+    std::uint64_t in_alphabet_already = 0, same_as_before = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+        in_alphabet_already += in_alphabet(window[i]);
+        same_as_before += i > 0 && window[i] == window[i - 1];
+    }
+    std::uint64_t total = 1;
+    if (inserts) total += (m + 1) * letters - in_alphabet_already;
+    if (deletes) total += m - same_as_before;
+    if (substitutes) total += m * letters - in_alphabet_already;
+    if (swaps && m > 0) total += m - 1 - same_as_before;
+    return total;
+}
+
 bool EditOne::is_fixed(std::u32string_view token) const {
     const std::size_t n = token.size();
     if (!has_window(n)) return true;

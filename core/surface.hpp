@@ -22,7 +22,8 @@ public:
     // Is there room for any edit at all?
     bool has_window(std::size_t length) const { return length >= 2 && length >= keep_first + keep_last; }
 
-    // |B(token)| == 1
+    // |B(token)|, and whether that is 1
+    std::uint64_t count(std::u32string_view token) const;
     bool is_fixed(std::u32string_view token) const;
 
     // May a typo of a token of this length be fixed, though the token is not? False only where it cannot.
@@ -31,7 +32,8 @@ public:
     // typo ∈ B(token)
     bool allows(std::u32string_view token, std::u32string_view typo) const;
 
-    // Every member of B(token) once, the token itself first. visit(typo) returns false to stop.
+    // Every member of B(token) once: the token itself, then deletions, swaps, substitutions and insertions.
+    // visit(typo) returns false to stop.
     template <class Visit>
     void for_each_typo(std::u32string_view token, Visit&& visit) const;
 
@@ -58,24 +60,21 @@ void EditOne::for_each_typo(std::u32string_view token, Visit&& visit) const {
     if (!has_window(n)) return;
     const std::size_t first = keep_first, last = n - keep_last;  // the window is [first, last)
     std::u32string typo;
-    if (inserts) {
-        for (std::size_t p = first; p <= last; ++p) {
-            typo.assign(token.substr(0, p));
-            typo.push_back(0);
-            typo.append(token.substr(p));
-            for (const char32_t c : alphabet) {
-                if (p > first && token[p - 1] == c) continue;  // the same as an insertion one place earlier
-                typo[p] = c;
-                if (!visit(std::u32string_view(typo))) return;
-            }
-        }
-    }
     if (deletes) {
         for (std::size_t i = first; i < last; ++i) {
             if (i > first && token[i] == token[i - 1]) continue;
             typo.assign(token.substr(0, i));
             typo.append(token.substr(i + 1));
             if (!visit(std::u32string_view(typo))) return;
+        }
+    }
+    if (swaps) {
+        typo.assign(token);
+        for (std::size_t i = first; i + 1 < last; ++i) {
+            if (token[i] == token[i + 1]) continue;
+            std::swap(typo[i], typo[i + 1]);
+            if (!visit(std::u32string_view(typo))) return;
+            std::swap(typo[i], typo[i + 1]);
         }
     }
     if (substitutes) {
@@ -89,13 +88,16 @@ void EditOne::for_each_typo(std::u32string_view token, Visit&& visit) const {
             typo[i] = token[i];
         }
     }
-    if (swaps) {
-        typo.assign(token);
-        for (std::size_t i = first; i + 1 < last; ++i) {
-            if (token[i] == token[i + 1]) continue;
-            std::swap(typo[i], typo[i + 1]);
-            if (!visit(std::u32string_view(typo))) return;
-            std::swap(typo[i], typo[i + 1]);
+    if (inserts) {
+        for (std::size_t p = first; p <= last; ++p) {
+            typo.assign(token.substr(0, p));
+            typo.push_back(0);
+            typo.append(token.substr(p));
+            for (const char32_t c : alphabet) {
+                if (p > first && token[p - 1] == c) continue;  // the same as an insertion one place earlier
+                typo[p] = c;
+                if (!visit(std::u32string_view(typo))) return;
+            }
         }
     }
 }

@@ -49,9 +49,15 @@ def typo_graph(
     return *_rows(reach), *_rows(neighbors)
 
 
+def _shortcut(surface: Any, name: str) -> Callable[..., Any] | None:
+    """A method that surfaces may have to be faster, if this one has it."""
+    found: Callable[..., Any] | None = getattr(surface, name, None)
+    return found
+
+
 def _blocks(words: Sequence[str], surface: Any) -> list[list[int]]:
     """Words in groups that share no typos with each other."""
-    kept = getattr(surface, "kept", lambda word: "")
+    kept = _shortcut(surface, "kept") or (lambda word: "")
     blocks: dict[Any, list[int]] = defaultdict(list)
     for i, word in enumerate(words):
         blocks[kept(word)].append(i)
@@ -61,7 +67,7 @@ def _blocks(words: Sequence[str], surface: Any) -> list[list[int]]:
 def _holders(words: Sequence[str], surface: Any, block: list[int]) -> Iterable[tuple[str, list[int]]]:
     """Typos, each with the words that have it in their ball, most frequent first."""
     holders: dict[str, list[int]] = defaultdict(list)
-    if hasattr(surface, "normal_form"):  # balls are classes: all words of one hold each other
+    if _shortcut(surface, "normal_form"):  # balls are classes: all words of one hold each other
         for i in block:
             holders[surface.normal_form(words[i])].append(i)
         return [(words[i], members) for members in holders.values() for i in members]
@@ -150,7 +156,8 @@ def _agglomerate_component(
         a, b = min(x, y), max(x, y)
         shared = sum(weights[w] for w in reached_by[a] & reached_by[b])
         # cost(a) + cost(b) − cost(a ∪ b) = −lost, with cost = P − S/P
-        lost = (square[a] / mass[a] * mass[b] + square[b] / mass[b] * mass[a]) / (mass[a] + mass[b])
+        both = mass[a] * mass[b] * (mass[a] + mass[b])
+        lost = (square[a] * mass[b] * mass[b] + square[b] * mass[a] * mass[a]) / both
         gain = (1 - gamma) * float(shared) - gamma * lost
         if gain > 0:
             heapq.heappush(heap, (-gain, a, b, version[a], version[b]))
@@ -188,6 +195,8 @@ def reachable_codes(offsets: Offsets, targets: Ids, codes: Ids) -> tuple[Offsets
 
 def tokenize(text: str, split: str) -> list[str]:
     """The tokens of a text, lower-cased. Splits are "spaces", "words" and "inner-words"."""
+    if split not in ("spaces", "words", "inner-words"):
+        raise ValueError("a split is one of 'spaces', 'words', 'inner-words'")
     text = text.lower()
     if split == "spaces":
         return text.split()
@@ -229,11 +238,11 @@ class Encoder:
         self._unknown = unknown
         self._longest = max(map(len, words), default=0)
         # A typo of a word has a key in common with it. Surfaces that know no such keys list their typos.
-        self._token_keys: Callable[[str], Iterable[str]] = getattr(surface, "keys", lambda token: (token,))
+        self._token_keys = _shortcut(surface, "keys") or (lambda token: (token,))
 
     @cached_property
     def _index(self) -> dict[str, list[int]]:
-        word_keys: Callable[[str], Iterable[str]] = getattr(self._surface, "keys", self._surface.typos)
+        word_keys = _shortcut(self._surface, "keys") or self._surface.typos
         index: dict[str, list[int]] = defaultdict(list)
         for i, word in enumerate(self._words):
             for key in word_keys(word):
@@ -252,6 +261,9 @@ class Encoder:
         """The word that a token is, or is taken to be a typo of."""
         if token in self._rank:
             return self._rank[token]
+        growth = getattr(self._surface, "max_growth", None)
+        if growth is not None and len(token) > self._longest + growth:
+            return None
         candidates = {i for key in self._token_keys(token) for i in self._index.get(key, ())}
         return min((i for i in candidates if self._surface.allows(self._words[i], token)), default=None)
 
@@ -267,9 +279,24 @@ class Encoder:
         """B_π: the codes of everything that the attacker may type for the token."""
         if token in self._rank:
             return frozenset(self._words[code] for code in self._reachable[self._rank[token]])
-        if hasattr(self._surface, "normal_form"):  # a typo is one of the class's words, or belongs to the first
+        if _shortcut(self._surface, "normal_form"):  # a typo is one of the class's words, or belongs to the first
             words = (self._words[i] for i in self._index.get(self._surface.normal_form(token), ()))
             return frozenset(map(self.code, [token, *words]))
-        if getattr(self._surface, "has_no_word_near", lambda *_: False)(token, self._longest):
+        is_far = _shortcut(self._surface, "has_no_word_near")
+        if is_far is not None and is_far(token, self._longest):
             return frozenset([self._unknown])
         return frozenset(map(self.code, self._surface.typos(token)))
+
+    def slot(self, token: str) -> tuple[tuple[str, ...], int | None]:
+        """The codes that the attacker can reach, the token's own first; and of `EditOne` the size of its ball."""
+        own = self.code(token)
+        count = self._surface.count(token) if getattr(self._surface, "kind", None) == "edit-one" else None
+        return (own, *sorted(self.reachable(token) - {own})), count
+
+    def typo_with(self, token: str, code: str) -> str | None:
+        """A typo of the token that has the code, or None."""
+        if _shortcut(self._surface, "normal_form"):
+            candidates = [token, *(self._words[i] for i in self._index.get(self._surface.normal_form(token), ()))]
+        else:
+            candidates = [token, *sorted(self._surface.typos(token), key=lambda typo: (len(typo), typo))]
+        return next((typo for typo in candidates if self.code(typo) == code), None)

@@ -12,12 +12,17 @@ import hashlib
 import json
 import math
 import os
+import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from roben.vocabulary import LONGEST_WORD
 
 __all__ = ["ArtifactError", "Content", "fingerprint", "read", "write"]
 
@@ -25,10 +30,14 @@ FORMAT = 1
 KIND = "roben encoding"
 MANIFEST = "roben.json"
 
+DATA_FILE = re.compile(r"(words|arrays)-[0-9a-f]{12}\.(txt|safetensors)")
+TEMPORARY = re.compile(r"\.roben-\w+\.tmp")
+
 # What no honest file reaches, so that a malicious one is refused before it is read.
 LARGEST_MANIFEST = 1 << 20
 LARGEST_FILE = 1 << 30
 
+CONFIG = {"surface", "gamma", "tokens", "unknown"}
 DTYPES: dict[str, type[np.generic]] = {
     "counts": np.float64,
     "codes": np.uint32,
@@ -46,7 +55,12 @@ Content = tuple[dict[str, Any], tuple[str, ...], dict[str, NDArray[Any]]]
 
 def fingerprint(config: dict[str, Any], words: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> str:
     """The same for two encodings exactly if they are equal: a checksum over all that they are made of."""
-    return _fingerprint(config, {key: _sha256(data) for key, data in _data_files(words, arrays).items()})
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    digest.update(_words_data(words))
+    for name, array in sorted(_ordered(arrays).items()):
+        digest.update(f"\n{name} {array.dtype.str} {len(array)}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def write(path: Path, config: dict[str, Any], words: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> None:
@@ -64,47 +78,59 @@ def write(path: Path, config: dict[str, Any], words: tuple[str, ...], arrays: di
         "kind": KIND,
         "format": FORMAT,
         "roben": __version__,
-        "fingerprint": _fingerprint(config, checksums),
+        "fingerprint": fingerprint(config, words, arrays),
         "config": config,
         "n_words": len(words),
-        "n_codes": int((arrays["codes"] == np.arange(len(words))).sum()),
+        "n_codes": _n_codes(arrays),
         "files": files,
     }
     if path.exists() and not path.is_dir():
         raise ArtifactError(f"{path} is a file; an encoding is saved as a folder")
     path.mkdir(parents=True, exist_ok=True)
-    replaced = _names_in_use(path)
-    for key, entry in files.items():
-        _write_atomically(path / str(entry["name"]), data[key])
-    text = json.dumps(manifest, indent=2, ensure_ascii=True, sort_keys=True) + "\n"
-    _write_atomically(path / MANIFEST, text.encode())
-    for name in replaced - {str(entry["name"]) for entry in files.values()}:
-        (path / name).unlink(missing_ok=True)
+    with _locked(path):
+        for key, entry in files.items():
+            _write_atomically(path / str(entry["name"]), data[key])
+        text = json.dumps(manifest, indent=2, ensure_ascii=True, sort_keys=True) + "\n"
+        _write_atomically(path / MANIFEST, text.encode())
+        # What the old encoding left, and writers that were killed.
+        named = {str(entry["name"]) for entry in files.values()}
+        for file in path.iterdir():
+            if file.name not in named and (DATA_FILE.fullmatch(file.name) or TEMPORARY.fullmatch(file.name)):
+                file.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Content:
     """Configuration, words and arrays of an encoding, all checked."""
     manifest = _read_manifest(path)
-    try:
-        return _read_content(path, manifest)
-    except ArtifactError:
-        # Another process may have replaced the encoding between the manifest and its files.
-        again = _read_manifest(path)
-        if again == manifest:
-            raise
-        return _read_content(path, again)
+    while True:
+        try:
+            return _read_content(path, manifest)
+        except ArtifactError:
+            # Another process may have replaced the encoding between the manifest and its files.
+            again = _read_manifest(path)
+            if again == manifest:
+                raise
+            manifest = again
 
 
 def _read_content(path: Path, manifest: dict[str, Any]) -> Content:
-    data = {key: _read_data(path, manifest["files"][key]) for key in ("words", "arrays")}
-    if manifest["fingerprint"] != _fingerprint(manifest["config"], {key: _sha256(data[key]) for key in data}):
+    try:
+        data = {key: _read_data(path, entry) for key, entry in manifest["files"].items()}
+    except FileNotFoundError as error:  # gone between two looks at it
+        raise ArtifactError(f"{error.filename} is missing") from None
+    words, arrays = _parse_words(path, data["words"]), _parse_arrays(path, data["arrays"])
+    if manifest["fingerprint"] != fingerprint(manifest["config"], words, arrays):
         raise ArtifactError(f"{path / MANIFEST} was edited: its configuration does not match its fingerprint")
-    words = _parse_words(path, data["words"])
-    arrays = _parse_arrays(path, data["arrays"])
     if len(words) != manifest["n_words"]:
         raise ArtifactError(f"{path} has {len(words):,} words, but {MANIFEST} says {manifest['n_words']:,}")
     _check_arrays(path, words, arrays)
+    if manifest["n_codes"] != _n_codes(arrays):
+        raise ArtifactError(f"{path} has {_n_codes(arrays):,} codes, but {MANIFEST} says {manifest['n_codes']:,}")
     return manifest["config"], words, arrays
+
+
+def _n_codes(arrays: dict[str, NDArray[Any]]) -> int:
+    return int((arrays["codes"] == np.arange(len(arrays["codes"]))).sum())
 
 
 # -- files --------------------------------------------------------------------------------------------------
@@ -113,13 +139,33 @@ def _read_content(path: Path, manifest: dict[str, Any]) -> Content:
 def _data_files(words: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> dict[str, bytes]:
     from safetensors.numpy import save
 
-    ordered = {name: np.ascontiguousarray(arrays[name], dtype=np.dtype(DTYPES[name])) for name in sorted(DTYPES)}
-    saved: bytes = save(ordered)
-    return {"words": "".join(f"{word}\n" for word in words).encode(), "arrays": saved}
+    saved: bytes = save(_ordered(arrays))
+    return {"words": _words_data(words), "arrays": saved}
 
 
-def _fingerprint(config: dict[str, Any], checksums: dict[str, str]) -> str:
-    return _sha256(json.dumps({"config": config, "files": checksums}, sort_keys=True).encode())
+def _words_data(words: tuple[str, ...]) -> bytes:
+    return "".join(f"{word}\n" for word in words).encode()
+
+
+def _ordered(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name: np.ascontiguousarray(arrays[name], dtype=np.dtype(DTYPES[name])) for name in sorted(DTYPES)}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One writer at a time, where the system can lock a folder: else one may remove what another has just written."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # on some network file systems
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _sha256(data: bytes) -> str:
@@ -148,15 +194,6 @@ def _umask() -> int:
     return mask
 
 
-def _names_in_use(path: Path) -> set[str]:
-    """The data files of the encoding that is about to be replaced."""
-    try:
-        manifest = _read_manifest(path)
-    except (ArtifactError, FileNotFoundError):
-        return set()
-    return {entry["name"] for entry in manifest["files"].values()}
-
-
 def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not path.exists():
@@ -167,6 +204,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise ArtifactError(f"{file} has {file.stat().st_size:,} bytes; an honest one has a few thousand")
     try:
         manifest = json.loads(file.read_bytes())
+        json.dumps(manifest)  # nested no deeper than can be written again
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{file} is not readable as JSON: {str(error)[:200]}") from None
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
@@ -174,6 +212,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     version = manifest.get("format")
     if not isinstance(version, int) or not _is_count(version):
         raise ArtifactError(f"{file} has format {version!r}; expected a whole number")
+    if version < 1:
+        raise ArtifactError(f"{file} has format {version}; the first is 1")
     if version > FORMAT:
         raise ArtifactError(
             f"{path} has format {version}, written by roben {manifest.get('roben')}; this one reads up to {FORMAT}: "
@@ -188,20 +228,19 @@ def _check_manifest(file: Path, manifest: dict[str, Any]) -> None:
         if not is_so:
             raise ArtifactError(f"{file} is damaged: {what}")
 
-    expect(isinstance(manifest.get("config"), dict), "config is missing")
+    config = manifest.get("config")
+    expect(isinstance(config, dict) and set(config) == CONFIG, f"config must have {', '.join(sorted(CONFIG))}")
     expect(isinstance(manifest.get("fingerprint"), str), "fingerprint is missing")
     expect(_is_count(manifest.get("n_words")), "n_words is not a whole number")
+    expect(_is_count(manifest.get("n_codes")), "n_codes is not a whole number")
     files = manifest.get("files")
     expect(isinstance(files, dict) and sorted(files) == ["arrays", "words"], "files does not name words and arrays")
     for key, entry in manifest["files"].items():
         expect(isinstance(entry, dict), f"files.{key} is no object")
         name = entry.get("name")
-        expect(isinstance(name, str), f"files.{key} has no name")
-        # Inside the folder, whatever the name says.
-        expect(
-            name == Path(name).name and name not in ("", ".", "..") and "\\" not in name and "\0" not in name,
-            f"files.{key} is named {name!r}, which is not in this folder",
-        )
+        # A file of ours in this folder, whatever the name says.
+        is_ours = isinstance(name, str) and DATA_FILE.fullmatch(name) is not None
+        expect(is_ours, f"files.{key} is named {ascii(name)[:80]}, which is no name of a data file")
         expect(_is_count(entry.get("bytes")), f"files.{key} has no size")
         expect(isinstance(entry.get("sha256"), str), f"files.{key} has no checksum")
 
@@ -242,6 +281,8 @@ def _parse_words(path: Path, data: bytes) -> tuple[str, ...]:
         raise ArtifactError(f"the words of {path} are not all lower-case")
     if len(set(words)) != len(words):
         raise ArtifactError(f"the words of {path} are not all different")
+    if max(map(len, words), default=0) > LONGEST_WORD:
+        raise ArtifactError(f"{path} has a word of more than {LONGEST_WORD} characters")
     return words
 
 
@@ -274,12 +315,13 @@ def _check_arrays(path: Path, words: tuple[str, ...], arrays: dict[str, NDArray[
     offsets, targets = arrays["reachable_offsets"], arrays["reachable_targets"]
     expect(len(counts) == n and len(codes) == n and len(offsets) == n + 1, "not one entry for every word")
     expect(bool((np.isfinite(counts) & (counts > 0)).all()), "a count is not a number above 0")
-    expect(not n or math.isfinite(float(counts.sum())), "the counts add up to infinity")
+    with np.errstate(over="ignore"):
+        expect(math.isfinite(float(counts.sum())), "the counts add up to infinity")
     expect(bool((counts[:-1] >= counts[1:]).all()), "the words are not in order of frequency")
     expect(bool((codes <= np.arange(n)).all()), "a code is rarer than its word")
     expect(bool((codes[codes] == codes).all()), "a code is not its own code")
     expect(offsets[0] == 0 and offsets[-1] == len(targets), "the reachable sets do not fill their array")
-    expect(bool((np.diff(offsets) > 0).all()), "a word reaches no code")
+    expect(bool((offsets[1:] > offsets[:-1]).all()), "a word reaches no code")
     expect(bool((targets < n).all()) and bool((codes[targets] == targets).all()), "something reachable is no code")
     rows = np.repeat(np.arange(n), np.diff(offsets))
     ascending = (np.diff(targets.astype(np.int64)) > 0) | (np.diff(rows) > 0)

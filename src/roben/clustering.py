@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,9 @@ class Clustering:
     reachable: Rows
     gamma: float
 
+    def __post_init__(self) -> None:
+        self.codes.flags.writeable = False
+
     @cached_property
     def representatives(self) -> tuple[str, ...]:
         """The code of every word, in the order of `vocabulary.words`."""
@@ -44,8 +49,12 @@ class Clustering:
     @cached_property
     def stability(self) -> float:
         """Stab = −Σ ρ(w)·|B_π(w)|. At most −1: every perturbation keeps its code."""
-        weights = self.vocabulary.weights
-        return -float(weights @ self.reachable.sizes) / float(weights.sum()) if len(weights) else -0.0
+        weights, more = self.vocabulary.weights, self.reachable.sizes - 1
+        if not len(weights):
+            return -0.0
+        total = int(weights.sum())
+        # In Python's whole numbers, which do not overflow; most words reach one code and add nothing.
+        return -(total + sum(int(weights[i]) * int(more[i]) for i in np.flatnonzero(more))) / total
 
     @cached_property
     def fidelity(self) -> float:
@@ -66,7 +75,7 @@ class Clustering:
 
     def members(self, word: str) -> tuple[str, ...]:
         """The cluster of a word, most frequent first."""
-        code = int(self.codes[self.vocabulary.ranks[word]])
+        code = int(self.codes[self.vocabulary.rank(word)])
         return tuple(self.vocabulary.words[i] for i in self._clusters[code])
 
     @cached_property
@@ -89,6 +98,9 @@ class Clustering:
 
     def __hash__(self) -> int:
         return hash((self.gamma, self.codes.tobytes(), self.vocabulary))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Clustering, (self.vocabulary, self.surface, self.codes, self.reachable, self.gamma)
 
     def __repr__(self) -> str:
         return f"Clustering({len(self.vocabulary):,} words in {self.n_clusters:,} clusters, gamma={self.gamma:g})"
@@ -127,9 +139,9 @@ def agglomerate(
 
 def checked_gamma(gamma: float) -> float:
     """γ as a number from 0 to 1."""
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.floating)) or not 0 <= gamma <= 1:
+    if isinstance(gamma, (bool, np.bool_)) or not isinstance(gamma, Real) or not 0 <= gamma <= 1:
         raise ValueError(f"gamma is {gamma!r}; it must be a number from 0 (stable) to 1 (faithful)")
-    return float(gamma)
+    return float(gamma) + 0.0  # no −0.0, which is equal and looks different
 
 
 def _clustering(graph: TypoGraph, codes: NDArray[np.uint32], gamma: float) -> Clustering:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -16,6 +16,7 @@ from roben.clustering import Clustering, agglomerate, checked_gamma
 from roben.graph import Rows, n_threads, typo_graph
 from roben.kernel import is_native, is_word_character, kernel_for, split_name
 from roben.surface import EditOne, Surface, surface_from_config
+from roben.typed import TypedText
 from roben.vocabulary import Vocabulary
 
 __all__ = ["Encoding", "Explanation", "StageProgress"]
@@ -112,15 +113,15 @@ class Encoding:
 
         gamma = checked_gamma(gamma)
         split_name(tokens, keeps_ends=True)
-        path = _cache_folder() / f"english-{n}-gamma{gamma:g}-{tokens}-format{artifact.FORMAT}-{_words_version()}"
+        path = _cache_folder() / f"english-{n}-gamma{gamma!r}-{tokens}-format{artifact.FORMAT}-{_words_version()}"
 
         def built() -> Encoding:
             return cls.build(Vocabulary.english(n), gamma=gamma, tokens=tokens, progress=progress)
 
-        cached = _load_or_none(path)
-        if cached is not None:
-            return cached
         try:
+            cached = _load_or_none(path)
+            if cached is not None:
+                return cached
             path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{path}.lock"):  # of processes that start at once, the first builds, the others wait
                 encoding = _load_or_none(path)
@@ -128,7 +129,7 @@ class Encoding:
                     encoding = built()
                     encoding.save(path)
                 return encoding
-        except OSError as error:
+        except (OSError, ArtifactError) as error:
             warnings.warn(f"the encoding is not kept: {error}. Set ROBEN_CACHE to a folder", stacklevel=2)
             return built()
 
@@ -173,7 +174,7 @@ class Encoding:
 
     def word(self, token: str) -> str | None:
         """The word that a token is, or is taken to be a typo of: the most frequent whose ball holds it."""
-        rank = self._encoder.word(_checked_token(token))
+        rank = self._encoder.word(self._token(token))
         return None if rank is None else self.vocabulary.words[rank]
 
     def code(self, token: str) -> str:
@@ -182,16 +183,35 @@ class Encoding:
         A token that is no word's typo becomes `unknown`; but if the attacker cannot change it, as a mark of
         punctuation, it stays itself.
         """
-        code: str = self._encoder.code(_checked_token(token))
+        code: str = self._encoder.code(self._token(token))
         return code
 
     def reachable(self, token: str) -> frozenset[str]:
         """B_π: the codes of everything that the attacker may type for the token."""
-        token = _checked_token(token)
+        token = self._token(token)
         if not is_native(self.surface):
             self._check_ball(token)
         codes: frozenset[str] = self._encoder.reachable(token)
         return codes
+
+    def slot(self, token: str) -> tuple[tuple[str, ...], int]:
+        """`code` and `reachable` at once, the token's own code first; and |B(token)|."""
+        token = self._token(token)
+        if not is_native(self.surface):
+            self._check_ball(token)
+        codes, n_typos = self._encoder.slot(token)
+        return codes, self.surface.count(token) if n_typos is None else n_typos
+
+    def typo_with(self, token: str, code: str) -> str:
+        """A typo of the token that has this code."""
+        typo: str | None = self._encoder.typo_with(self._token(token), code)
+        if typo is None:
+            raise ValueError(f"no typo of {token!r} has the code {code!r}; it reaches {sorted(self.reachable(token))}")
+        return typo
+
+    def typed(self, text: str) -> TypedText:
+        """The text with its tokens and where they stand."""
+        return TypedText(_checked_text(text), self._split)
 
     def explain(self, text: str) -> list[Explanation]:
         """What becomes of each token of a text, and why."""
@@ -202,6 +222,15 @@ class Encoding:
             return Explanation(token, word, cluster, self.code(token), self.reachable(token))
 
         return [explained(token) for token in self.tokenize(text)]
+
+    def _token(self, token: Any) -> str:
+        """A token as the tokenisers make it."""
+        lowered = _checked_text(token).lower()
+        if self._split != "spaces":
+            lowered = lowered.replace("\u2019", "'")
+        if lowered.split() != [lowered]:
+            raise ValueError(f"{token!r} is no token: tokens are not empty and hold no white space")
+        return lowered
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -270,7 +299,7 @@ class Encoding:
 
     @cached_property
     def _split(self) -> str:
-        return split_name(self.tokens, keeps_ends=getattr(self.surface, "keeps_ends", False))
+        return split_name(self.tokens, keeps_ends=bool(getattr(self.surface, "keeps_ends", False)))
 
     @cached_property
     def _encoder(self) -> Any:
@@ -278,6 +307,12 @@ class Encoding:
         return kernel_for(c.surface).Encoder(
             c.vocabulary.words, c.codes, c.reachable.offsets, c.reachable.targets, c.surface, self._split, self.unknown
         )
+
+    def __copy__(self) -> Encoding:
+        return self  # it cannot change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoding:
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         # The encoder is the kernel's and is built again.
@@ -294,7 +329,12 @@ class Encoding:
 
     def _check_ball(self, token: str) -> None:
         """The same for a surface of one's own, typo by typo; what its author thought of is not known."""
-        for typo in self.surface.typos(token):
+        typos = self.surface.typos(token)
+        if token not in typos:
+            raise ValueError(f"the surface leaves {token!r} out of its own ball; `typos` must hold the token itself")
+        for typo in typos:
+            if getattr(self.surface, "keeps_ends", False) and (typo[:1], typo[-1:]) != (token[0], token[-1]):
+                raise ValueError(f"the surface may type {typo!r} for {token!r}, though it says that it keeps_ends")
             tokens = self.tokenize(typo)
             # A mark may stand between two runs without a blank: it may become another mark, but never a run.
             joins = self._split != "spaces" and _is_mark(token, self._split) and not _is_mark(typo, self._split)
@@ -316,17 +356,9 @@ def _checked_text(text: Any) -> str:
     return text
 
 
-def _checked_token(token: Any) -> str:
-    """A token as the tokenisers make it; capitals are lowered here too."""
-    lowered = _checked_text(token).lower()
-    if lowered.split() != [lowered]:
-        raise ValueError(f"{token!r} is no token: tokens are not empty and hold no white space")
-    return lowered
-
-
 def _checked_pair(pair: Any) -> Pair:
     if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-        raise TypeError(f"found {pair!r} ({type(pair).__name__}); expected a pair of texts, as every other is")
+        raise TypeError(f"found {pair!r} ({type(pair).__name__}); expected a tuple of two texts, as every other is")
     return pair
 
 
@@ -334,7 +366,8 @@ def _config_of(surface: Surface) -> dict[str, Any]:
     if is_native(surface):
         config: dict[str, Any] = surface.config()  # type: ignore[attr-defined]
         return config
-    return {"kind": "custom", "name": f"{type(surface).__module__}.{type(surface).__qualname__}"}
+    named = {"kind": "custom", "name": f"{type(surface).__module__}.{type(surface).__qualname__}"}
+    return {**named, "value": repr(surface)} if is_dataclass(surface) else named
 
 
 def _surface_of(config: Any, surface: Surface | None) -> Surface:

@@ -49,6 +49,9 @@ class Rows:
     def __hash__(self) -> int:
         return hash((self.offsets.tobytes(), self.targets.tobytes()))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.offsets, self.targets)
+
 
 @dataclass(frozen=True)
 class TypoGraph:
@@ -70,7 +73,7 @@ class TypoGraph:
 
     def neighbors(self, word: str) -> frozenset[str]:
         """The other words that share a typo with this one."""
-        return frozenset(self.vocabulary.words[i] for i in self.adjacency[_rank(self.vocabulary, word)])
+        return frozenset(self.vocabulary.words[i] for i in self.adjacency[self.vocabulary.rank(word)])
 
     def __repr__(self) -> str:
         return f"TypoGraph({len(self.vocabulary):,} words, {self.n_edges:,} edges, {self.surface!r})"
@@ -89,6 +92,8 @@ def typo_graph(
     >>> graph.n_edges, sorted(graph.neighbors("at"))
     (3, ['abet', 'aunt'])
     """
+    if isinstance(surface, type) or not isinstance(surface, Surface):
+        raise TypeError(f"found {surface!r} as the surface; expected an object such as EditOne(), see roben.Surface")
     reach_offsets, reach, offsets, targets = kernel_for(surface).typo_graph(
         vocabulary.words, surface, threads=n_threads(threads), tick=progress
     )
@@ -102,10 +107,3 @@ def n_threads(threads: int | None) -> int:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is {threads!r}; it must be a whole number above 0, or None for one a core")
     return threads
-
-
-def _rank(vocabulary: Vocabulary, word: Any) -> int:
-    try:
-        return vocabulary.ranks[word]
-    except KeyError:
-        raise KeyError(f"{word!r} is not in the vocabulary of {len(vocabulary):,} words") from None

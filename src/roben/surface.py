@@ -80,6 +80,7 @@ class EditOne(Surface):
     """
 
     kind: ClassVar[str] = "edit-one"
+    max_growth: ClassVar[int] = 1
 
     keep_first: int = 1
     keep_last: int = 1
@@ -100,6 +101,8 @@ class EditOne(Surface):
                     f"alphabet holds {letter!r}; it may hold no white space, no capitals (texts are lower-cased "
                     "before they are read) and no lone surrogates"
                 )
+        if not isinstance(self.edits, (str, tuple, list, set, frozenset)):
+            raise TypeError(f"edits is {self.edits!r}; it must be some of {', '.join(EDITS)}")
         edits = (self.edits,) if isinstance(self.edits, str) else tuple(self.edits)
         for edit in edits:
             if edit not in EDITS:
@@ -108,13 +111,16 @@ class EditOne(Surface):
         object.__setattr__(self, "alphabet", alphabet)
         object.__setattr__(self, "edits", tuple(edit for edit in EDITS if edit in edits))
 
+    def __init_subclass__(cls) -> None:
+        _forget_shortcuts(cls)
+
     @property
     def keeps_ends(self) -> bool:
         """Do the first and the last character of every token stay?"""
         return self.keep_first > 0 and self.keep_last > 0
 
     def typos(self, token: str) -> frozenset[str]:
-        _refuse_large_ball(token, self.count(token))
+        _refuse_large_ball(token, EditOne.count(self, token))
         return frozenset(self._typos(token))
 
     def count(self, token: str) -> int:
@@ -283,10 +289,14 @@ class InternalPermutation(Surface):
     """
 
     kind: ClassVar[str] = "internal-permutation"
+    max_growth: ClassVar[int] = 0
     keeps_ends: ClassVar[bool] = True
 
+    def __init_subclass__(cls) -> None:
+        _forget_shortcuts(cls)
+
     def typos(self, token: str) -> frozenset[str]:
-        _refuse_large_ball(token, self.count(token))
+        _refuse_large_ball(token, InternalPermutation.count(self, token))
         if len(token) < 4:
             return frozenset([token])
         return frozenset(token[0] + inside + token[-1] for inside in _arrangements(token[1:-1]))
@@ -329,6 +339,18 @@ def surface_from_config(config: dict[str, Any]) -> EditOne | InternalPermutation
     if kind == InternalPermutation.kind:
         return InternalPermutation(**options)
     raise ValueError(f"unknown surface {kind!r}; known are {EditOne.kind!r} and {InternalPermutation.kind!r}")
+
+
+def _forget_shortcuts(cls: type) -> None:
+    """Of a class that inherits other typos, takes all that was derived from the old ones."""
+    if "typos" not in vars(cls):
+        return
+    for name in ("count", "allows", "sample"):
+        if name not in vars(cls):
+            setattr(cls, name, getattr(Surface, name))
+    for name in ("kept", "keys", "has_no_word_near", "max_growth", "normal_form", "keeps_ends"):
+        if name not in vars(cls):
+            setattr(cls, name, None)
 
 
 def _refuse_large_ball(token: str, count: int) -> None:

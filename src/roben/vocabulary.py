@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ __all__ = ["Vocabulary"]
 
 # Longer strings are no words of any language, and their balls would be out of all proportion.
 LONGEST_WORD = 256
+
+# What wordfreq writes for a number of several digits: its shape in zeros.
+NUMBER_SHAPE = re.compile(r"\d[\d.,]")
 
 Keep = Callable[[str], Any] | Container[str] | None
 
@@ -51,6 +56,11 @@ class Vocabulary:
         Vocabulary(1 word: 'the')
         """
         pairs = list(counts.items() if isinstance(counts, Mapping) else counts)
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"found {pair!r} among the counts; expected a mapping, or pairs of a word and its count"
+                )
         words = [word for word, _ in pairs]
         values = _checked_counts(pairs)
         lowered = _lowered(words)
@@ -60,7 +70,7 @@ class Vocabulary:
                 total[word] += value
             lowered, values = list(total), np.fromiter(total.values(), dtype=np.float64)
         if keep is not None:
-            admits = keep if callable(keep) else keep.__contains__
+            admits = _admission(keep)
             kept = [i for i, word in enumerate(lowered) if admits(word)]
             lowered, values = [lowered[i] for i in kept], values[kept]
         _check_words(lowered)
@@ -82,15 +92,14 @@ class Vocabulary:
         stand for their shape, not for a number ("0000" is any year), and are left out.
         """
         import wordfreq
-        from wordfreq.numbers import has_digit_sequence
 
         try:
             frequencies = wordfreq.get_frequency_dict(code, wordlist="best")
-        except LookupError as error:
+        except (LookupError, ValueError) as error:  # it is no language, or none that has words
             known = ", ".join(sorted(wordfreq.available_languages()))
             raise ValueError(f"wordfreq has no words for the language {code!r}; it has {known}") from error
         return cls.from_counts(
-            ((word, f) for word, f in frequencies.items() if not has_digit_sequence(word)), size=n, keep=keep
+            ((word, f) for word, f in frequencies.items() if not NUMBER_SHAPE.search(word)), size=n, keep=keep
         )
 
     @classmethod
@@ -149,7 +158,9 @@ class Vocabulary:
         A task's own counts with a little general English make the encodings that suit the task and still know
         the words that it has not shown: `Vocabulary.from_texts(texts).blend(Vocabulary.english(), 0.05)`.
         """
-        if not (np.isfinite(weight) and weight > 0):
+        if not isinstance(other, Vocabulary):
+            raise TypeError(f"found {type(other).__name__}; expected a Vocabulary to blend with")
+        if not (isinstance(weight, Real) and 0 < weight < float("inf")):
             raise ValueError(f"weight is {weight!r}; it must be a number above 0")
         total = Counter(dict(zip(self.words, self._counts.tolist(), strict=True)))
         scale = weight * float(self._counts.sum()) / float(other._counts.sum()) if len(self) and len(other) else weight
@@ -183,12 +194,19 @@ class Vocabulary:
         total = float(self._counts.sum())
         if total <= 2**52 and bool((self._counts == np.floor(self._counts)).all()):
             return _frozen(self._counts.astype(np.int64))
-        return _frozen(np.maximum(1, np.rint(self._counts * (2**52 / total))).astype(np.int64))
+        return _frozen(np.maximum(1, np.rint(self._counts / total * 2**52)).astype(np.int64))
 
     @cached_property
     def ranks(self) -> dict[str, int]:
         """The place of each word, from 0."""
         return {word: i for i, word in enumerate(self._words)}
+
+    def rank(self, word: str) -> int:
+        """The place of a word, from 0."""
+        try:
+            return self.ranks[word]
+        except KeyError:
+            raise KeyError(f"{word!r} is not in the vocabulary of {len(self):,} words") from None
 
     def __len__(self) -> int:
         return len(self._words)
@@ -226,6 +244,14 @@ def _lowered(words: list[Any]) -> list[str]:
     return words if joined.lower() == joined else [word.lower() for word in words]
 
 
+def _admission(keep: Keep) -> Callable[[str], Any]:
+    if callable(keep):
+        return keep
+    if isinstance(keep, str) or not isinstance(keep, Container):
+        raise TypeError(f"keep is {keep!r}; it must be a function of a word, or a container of words")
+    return keep.__contains__
+
+
 def _checked_counts(pairs: list[tuple[str, float]]) -> NDArray[np.float64]:
     try:
         values = np.fromiter((count for _, count in pairs), dtype=np.float64, count=len(pairs))
@@ -238,7 +264,9 @@ def _checked_counts(pairs: list[tuple[str, float]]) -> NDArray[np.float64]:
         raise ValueError(
             f"the count of {word!r} is {count!r}; counts are finite numbers above 0. Leave out words that do not occur"
         )
-    if len(values) and not np.isfinite(values.sum()):
+    with np.errstate(over="ignore"):
+        total = values.sum()
+    if not np.isfinite(total):
         raise ValueError("the counts add up to infinity; divide them all by a constant")
     return values
 
@@ -297,9 +325,15 @@ def _lines(path: str | PathLike[str]) -> Iterable[tuple[int, str]]:
 
 def _word_and_count(path: str | PathLike[str], number: int, line: str) -> tuple[str, float]:
     fields = line.split()
-    if len(fields) != 2 or not _is_number(fields[1]):
-        raise ValueError(f"{path}, line {number}: found {line.strip()!r}, expected a word and its count")
-    return fields[0], float(fields[1])
+    count = float(fields[1]) if len(fields) == 2 and _is_number(fields[1]) else float("nan")
+    if not 0 < count < float("inf"):
+        raise ValueError(f"{path}, line {number}: found {line.strip()[:80]!r}, expected a word and its count above 0")
+    if not _is_word(fields[0]):
+        raise ValueError(
+            f"{path}, line {number}: {fields[0][:20]!r}… has {len(fields[0]):,} characters; "
+            f"a word may have {LONGEST_WORD}"
+        )
+    return fields[0], count
 
 
 def _counts_by_rank(n: int, like: Vocabulary | None) -> NDArray[np.float64]:
@@ -307,6 +341,8 @@ def _counts_by_rank(n: int, like: Vocabulary | None) -> NDArray[np.float64]:
     ranks = np.arange(1, n + 1, dtype=np.float64)
     if like is None:
         return 1 / ranks
+    if not isinstance(like, Vocabulary):
+        raise TypeError(f"like is {type(like).__name__}; it must be a Vocabulary")
     if not len(like):
         raise ValueError("like is an empty vocabulary; it must have words to take counts from")
     # Many words share a count: each count stands at the middle of its ranks, and between two the logarithm of the

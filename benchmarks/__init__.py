@@ -1,0 +1,1 @@
+"""How fast roben is, how much memory it takes, and how stable its encodings are: `python -m benchmarks --help`."""

@@ -1,0 +1,5 @@
+"""`python -m roben` is `roben`."""
+
+from roben.cli import main
+
+raise SystemExit(main())

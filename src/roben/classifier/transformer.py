@@ -1,0 +1,342 @@
+"""Transformers from Hugging Face, by hub name or from a local folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roben.extras import require
+from roben.lattice import Lattice, Text, draw
+
+__all__ = ["TransformerClassifier"]
+
+CONFIG = "transformer.json"
+MASK = "[MASK]"  # what encodings write for what they do not know
+
+
+class TransformerClassifier:
+    """Any `AutoModelForSequenceClassification`, fine-tuned with Hugging Face's Trainer. The defaults are the paper's.
+
+    `model` is a name on the hub or a local folder; of a folder nothing is downloaded. `device` is "cuda", "cpu", …
+    (None: a GPU if there is one); `precision` is "fp32" or "bf16" (None: bf16 on a GPU that has it).
+
+    **One numeric path.** The last bits of a transformer's scores move with padding, batch size and precision. So a text
+    is decided by its *own* scores: computed for it alone, unpadded, in fp32. Batches are only a short cut, taken where
+    the two best classes are further apart than batching can move them (`tolerance_`, measured on this machine); any
+    closer text is computed alone. What was certified is then what will be predicted, in whatever company.
+    """
+
+    def __init__(
+        self,
+        model: str = "bert-base-uncased",
+        *,
+        learning_rate: float = 2e-5,
+        batch_size: int = 8,
+        epochs: float = 3,
+        max_length: int = 128,
+        predict_batch_size: int = 64,
+        device: str | None = None,
+        precision: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.max_length = max_length
+        self.predict_batch_size = predict_batch_size
+        self.device = device
+        self.precision = precision
+        self.seed = seed
+
+    # -- scikit-learn's conventions ---------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments."""
+        names = ("model", "learning_rate", "batch_size", "epochs", "max_length", "predict_batch_size")
+        return {name: getattr(self, name) for name in (*names, "device", "precision", "seed")}
+
+    def set_params(self, **params: Any) -> TransformerClassifier:
+        """Changes them."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                known = ", ".join(self.get_params())
+                raise ValueError(f"TransformerClassifier has no parameter {name!r}; it has {known}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"TransformerClassifier({self.model!r})"
+
+    def fit(self, texts: Sequence[Text], labels: Sequence[Any]) -> TransformerClassifier:
+        """Fine-tunes on texts, or on pairs of texts."""
+        return self._fit(list(texts), labels, None)
+
+    def fit_on_draws(
+        self, lattices: Sequence[Lattice], labels: Sequence[Any], *, draws: str, k: int, rng: np.random.Generator
+    ) -> TransformerClassifier:
+        """Fine-tunes on encodings that an attacker could reach, drawn anew for every epoch.
+
+        "random": any of them. "worst": of k, the one that the model is least sure of as it then is.
+        """
+
+        def redraw() -> list[Text]:
+            drawn = [[draw(lattice, rng) for lattice in lattices] for _ in range(k if draws == "worst" else 1)]
+            if len(drawn) == 1:
+                return drawn[0]
+            rows = np.arange(len(lattices))
+            index = np.searchsorted(self.classes_, np.asarray(labels))
+            likelihoods = np.stack([self._probabilities(self._batched(one))[rows, index] for one in drawn])
+            return [drawn[int(j)][i] for i, j in enumerate(likelihoods.argmin(axis=0))]
+
+        return self._fit([lattice.own() for lattice in lattices], labels, redraw)
+
+    def predict(self, texts: Sequence[Text]) -> NDArray[Any]:
+        """The class of the highest score; of equal ones the first."""
+        best: NDArray[Any] = self.classes_[self.scores(texts).argmax(axis=1)]
+        return best
+
+    def predict_proba(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """The probability of every class, in the order of `classes_`."""
+        return self._probabilities(self.scores(texts))
+
+    def scores(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """The scores of every class: of texts that are near a tie, their own; of others, those of a batch."""
+        scores = self._batched(texts)
+        if not len(scores):
+            return scores
+        best = np.sort(scores, axis=1)
+        for i in np.flatnonzero(best[:, -1] - best[:, -2] < self.tolerance_):
+            scores[i] = self._alone(texts[int(i)])
+        return scores
+
+    # -- on disk ----------------------------------------------------------------------------------------
+
+    def save_pretrained(self, path: Path) -> None:
+        """Writes the model and its tokenizer as transformers does, and the classes beside them."""
+        self.model_.save_pretrained(path)
+        self.tokenizer_.save_pretrained(path)
+        config = {**self.get_params(), "model": Path(self.model).name, "classes": self.classes_.tolist()}
+        # Where it ran is not where it will run.
+        del config["device"], config["precision"]
+        (Path(path) / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path, *, device: str | None = None, precision: str | None = None) -> TransformerClassifier:
+        """Reads what `save_pretrained` wrote."""
+        config = json.loads((Path(path) / CONFIG).read_text())
+        classes = config.pop("classes")
+        classifier = cls(**{**config, "model": str(path)}, device=device, precision=precision)
+        classifier._open(len(classes))
+        classifier.classes_ = np.array(classes)
+        classifier._ready()
+        return classifier
+
+    # -- training ---------------------------------------------------------------------------------------
+
+    def _fit(
+        self, texts: list[Text], labels: Sequence[Any], redraw: Callable[[], list[Text]] | None
+    ) -> TransformerClassifier:
+        require("torch", extra="transformers")
+        require("transformers", extra="transformers")
+        require("accelerate", extra="transformers")
+        import transformers
+
+        self.classes_, ranks = np.unique(np.asarray(labels), return_inverse=True)
+        transformers.set_seed(self.seed)
+        self._open(len(self.classes_))
+        shown = _Shown(self, texts, ranks.tolist())
+        callbacks = [] if redraw is None else [_redrawing(shown, redraw)]
+        with tempfile.TemporaryDirectory() as scratch:
+            trainer = transformers.Trainer(
+                model=self.model_,
+                args=self._arguments(scratch),
+                train_dataset=shown,
+                data_collator=transformers.DataCollatorWithPadding(self.tokenizer_),
+                callbacks=callbacks,
+            )
+            trainer.remove_callback(transformers.PrinterCallback)
+            trainer.train()
+        # For bf16, accelerate wraps `forward` in the instance and leaves it so; texts are decided in fp32.
+        for name in ("forward", "_original_forward"):
+            vars(self.model_).pop(name, None)
+        self._ready()
+        return self
+
+    def _arguments(self, scratch: str) -> Any:
+        import transformers
+
+        return transformers.TrainingArguments(
+            output_dir=scratch,
+            learning_rate=self.learning_rate,
+            per_device_train_batch_size=self.batch_size,
+            num_train_epochs=self.epochs,
+            seed=self.seed,
+            data_seed=self.seed,
+            bf16=self._uses_bf16(),
+            use_cpu=self._device() == "cpu",
+            save_strategy="no",
+            logging_strategy="no",
+            report_to=[],
+            disable_tqdm=not sys.stderr.isatty(),
+            remove_unused_columns=False,
+        )
+
+    def _open(self, n_classes: int) -> None:
+        require("torch", extra="transformers")
+        require("transformers", extra="transformers")
+        import transformers
+
+        is_local = Path(self.model).is_dir()
+        self.tokenizer_ = transformers.AutoTokenizer.from_pretrained(self.model, local_files_only=is_local)
+        with _quiet():
+            self.model_ = transformers.AutoModelForSequenceClassification.from_pretrained(
+                self.model, num_labels=n_classes, local_files_only=is_local, ignore_mismatched_sizes=True
+            ).float()
+
+    def _device(self) -> str:
+        import torch
+
+        return self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+    def _uses_bf16(self) -> bool:
+        import torch
+
+        if self.precision not in (None, "fp32", "bf16"):
+            raise ValueError(
+                f"precision is {self.precision!r}; it may be 'fp32', 'bf16', or None for what suits the device"
+            )
+        if self.precision is None:
+            return self._device().startswith("cuda") and torch.cuda.is_bf16_supported()
+        return self.precision == "bf16"
+
+    # -- predicting -------------------------------------------------------------------------------------
+
+    def _ready(self) -> None:
+        """Puts the model where it predicts, and measures how far batching moves its scores there."""
+        self.model_.to(self._device()).eval()
+        self.tolerance_ = 0.0
+        probes = self._probes()
+        batched = self._batched(probes)
+        alone = np.array([self._alone(probe) for probe in probes])
+        # Measured on a few dozen texts of all lengths; no text should come near eight times the largest of them.
+        self.tolerance_ = 8 * float(np.abs(batched - alone).max()) + 1e-5
+
+    def _probes(self) -> list[Text]:
+        """Texts of all lengths, made of the tokenizer's own words."""
+        rng = np.random.default_rng(0)
+        words = sorted(word for word in self.tokenizer_.get_vocab() if word.isalpha() and word.islower()) or ["a"]
+        return [
+            " ".join(words[int(i)] for i in rng.integers(len(words), size=1 + n % max(2, self.max_length)))
+            for n in range(0, 3 * 37, 3)
+        ]
+
+    def _batched(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Scores from batches of like length: fast, and off in the last bits."""
+        import torch
+
+        scores = np.zeros((len(texts), len(self.classes_)), dtype=np.float64)
+        tokens = self._tokenize(list(texts))
+        order = sorted(range(len(texts)), key=lambda i: (len(tokens[i]["input_ids"]), i))
+        self.model_.eval()
+        device = self._device()
+        for start in range(0, len(order), self.predict_batch_size):
+            chosen = order[start : start + self.predict_batch_size]
+            batch = self._padded([tokens[i] for i in chosen]).to(device)
+            with (
+                torch.inference_mode(),
+                torch.autocast(device.split(":")[0], torch.bfloat16, enabled=self._uses_bf16()),
+            ):
+                scores[chosen] = self.model_(**batch).logits.float().cpu().numpy()
+        return scores
+
+    def _padded(self, tokens: list[dict[str, Any]]) -> Any:
+        return self.tokenizer_.pad(tokens, return_tensors="pt")
+
+    def _alone(self, text: Text) -> NDArray[np.float64]:
+        """The scores by which a text is decided: alone, unpadded, in fp32."""
+        import torch
+
+        batch = self.tokenizer_.pad(self._tokenize([text]), return_tensors="pt").to(self._device())  # as long as it is
+        with torch.inference_mode():
+            scores: NDArray[np.float64] = self.model_(**batch).logits[0].double().cpu().numpy()
+        return scores
+
+    def _tokenize(self, texts: list[Text]) -> list[dict[str, Any]]:
+        if not texts:
+            return []
+        mask = self.tokenizer_.mask_token or self.tokenizer_.unk_token
+        marked = [_replace_mask(text, mask) for text in texts]
+        sides = (marked,) if isinstance(marked[0], str) else tuple(map(list, zip(*marked, strict=True)))
+        found = self.tokenizer_(*sides, truncation=True, max_length=self.max_length)
+        return [{key: found[key][i] for key in found} for i in range(len(texts))]
+
+    @staticmethod
+    def _probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+        probabilities: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+        return probabilities
+
+
+class _Shown:
+    """The training texts as a torch data set, tokenised when they are shown."""
+
+    def __init__(self, classifier: TransformerClassifier, texts: list[Text], labels: list[int]) -> None:
+        self.classifier, self.labels = classifier, labels
+        self.show(texts)
+
+    def show(self, texts: list[Text]) -> None:
+        self.tokens = self.classifier._tokenize(texts)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        return {**self.tokens[i], "labels": self.labels[i]}
+
+
+def _redrawing(shown: _Shown, redraw: Callable[[], list[Text]]) -> Any:
+    """A callback that shows other texts in every epoch but the first."""
+    import transformers
+
+    class Redrawing(transformers.TrainerCallback):  # type: ignore[misc]
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step > 0:
+                shown.show(redraw())
+                shown.classifier.model_.train()
+
+    return Redrawing()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' word on the new head: that it is new is meant."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _replace_mask(text: Text, mask: str) -> Text:
+    if mask == MASK:
+        return text
+    if isinstance(text, str):
+        return " ".join(mask if token == MASK else token for token in text.split(" "))
+    first, second = (str(_replace_mask(side, mask)) for side in text)
+    return first, second
