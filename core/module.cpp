@@ -237,8 +237,19 @@ CharClasses& char_classes() {
     return classes;
 }
 
+// Only text that is not ASCII needs to know all of Unicode's word characters: they are asked for when it comes.
+void learn_word_ranges() {
+    static bool is_done = false;  // with the GIL held
+    if (is_done) return;
+    const nb::object ranges = nb::module_::import_("roben.kernel").attr("word_ranges")();
+    const auto found = nb::cast<std::vector<std::pair<std::uint32_t, std::uint32_t>>>(ranges);
+    char_classes().set_word_ranges({found.begin(), found.end()});
+    is_done = true;
+}
+
 // Python knows how to lower-case what is not ASCII; there, a typographic apostrophe is one.
 nb::object lowered(nb::handle text, Split split) {
+    learn_word_ranges();
     nb::object lower = text.attr("lower")();
     if (split != Split::spaces) lower = lower.attr("replace")("\u2019", "'");
     return lower;
@@ -462,9 +473,6 @@ NB_MODULE(_core, m) {
           nb::arg("neighbor_offsets"), nb::arg("neighbor_targets"), nb::arg("gamma"), nb::arg("threads") = 1,
           nb::arg("tick") = nb::none());
     m.def("reachable_codes", &py_reachable_codes, nb::arg("offsets"), nb::arg("targets"), nb::arg("codes"));
-    m.def("set_word_ranges", [](const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges) {
-        char_classes().set_word_ranges({ranges.begin(), ranges.end()});
-    }, nb::arg("ranges"));
     m.def("tokenize", &py_tokenize, nb::arg("text"), nb::arg("split"));
     m.def("typos", &py_typos, nb::arg("surface"), nb::arg("token"));
     m.def("allows", &py_allows, nb::arg("surface"), nb::arg("token"), nb::arg("typo"));

@@ -8,12 +8,10 @@ encoding or the new one. `docs/format.md` is the specification.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,8 +53,14 @@ Content = tuple[dict[str, Any], tuple[str, ...], dict[str, NDArray[Any]]]
 
 def fingerprint(config: dict[str, Any], words: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> str:
     """The same for two encodings exactly if they are equal: a checksum over all that they are made of."""
+    return _fingerprint(config, _words_data(words), arrays)
+
+
+def _fingerprint(config: dict[str, Any], words: bytes, arrays: dict[str, NDArray[Any]]) -> str:
+    import hashlib
+
     digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    digest.update(_words_data(words))
+    digest.update(words)
     for name, array in sorted(_ordered(arrays).items()):
         digest.update(f"\n{name} {array.dtype.str} {len(array)}\n".encode())
         digest.update(array.tobytes())
@@ -119,7 +123,7 @@ def _read_content(path: Path, manifest: dict[str, Any]) -> Content:
     except FileNotFoundError as error:  # gone between two looks at it
         raise ArtifactError(f"{error.filename} is missing") from None
     words, arrays = _parse_words(path, data["words"]), _parse_arrays(path, data["arrays"])
-    if manifest["fingerprint"] != fingerprint(manifest["config"], words, arrays):
+    if manifest["fingerprint"] != _fingerprint(manifest["config"], data["words"], arrays):
         raise ArtifactError(f"{path / MANIFEST} was edited: its configuration does not match its fingerprint")
     if len(words) != manifest["n_words"]:
         raise ArtifactError(f"{path} has {len(words):,} words, but {MANIFEST} says {manifest['n_words']:,}")
@@ -169,10 +173,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _sha256(data: bytes) -> str:
+    import hashlib  # here, as tempfile and safetensors below: `import roben` is quicker without them
+
     return hashlib.sha256(data).hexdigest()
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
+    import tempfile
+
     # Written beside its place and renamed into it: a reader sees the old file or the new one, never a part. The
     # bytes reach the disk before the name does.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".roben-", suffix=".tmp")
@@ -272,10 +280,10 @@ def _parse_words(path: Path, data: bytes) -> tuple[str, ...]:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise ArtifactError(f"the words of {path} are not UTF-8: {error}") from None
-    words = tuple(text.split("\n")[:-1])
+    words = tuple(text.split())
     if text and not text.endswith("\n"):
         raise ArtifactError(f"the words of {path} do not end with a line break: the file was cut")
-    if len(text.split()) != len(words) or tuple(text.split()) != words:
+    if "\n".join([*words, ""]) != text:
         raise ArtifactError(f"the words of {path} hold white space or empty lines")
     if text.lower() != text:
         raise ArtifactError(f"the words of {path} are not all lower-case")

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-__all__ = ["is_word_character", "kernel_for", "native_kernel", "split_name"]
+__all__ = ["is_word_character", "kernel_for", "native_kernel", "split_name", "word_ranges"]
 
 NATIVE_SURFACES = ("edit-one", "internal-permutation")
 
@@ -56,7 +56,6 @@ def native_kernel() -> ModuleType:
                 stacklevel=2,
             )
         else:
-            _core.set_word_ranges(_word_ranges())
             return _core
     from roben import _reference
 
@@ -87,7 +86,7 @@ def is_word_character(character: str) -> bool:
     )
 
 
-def _word_ranges() -> list[tuple[int, int]]:
+def word_ranges() -> list[tuple[int, int]]:
     """The word characters above ASCII, as ranges. Beyond the last plane in use there are none."""
     ranges: list[tuple[int, int]] = []
     start = None

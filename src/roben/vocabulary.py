@@ -38,7 +38,8 @@ class Vocabulary:
     def __init__(self, words: Iterable[str], counts: Iterable[float]) -> None:
         """Words that are lower-case, unique and in order already; `from_counts` takes any others."""
         self._words = tuple(words)
-        self._counts = _frozen(np.fromiter(counts, dtype=np.float64))
+        found = counts if isinstance(counts, np.ndarray) else list(counts)
+        self._counts = _frozen(np.array(found, dtype=np.float64))
         if len(self._words) != len(self._counts):
             raise ValueError(f"{len(self._words)} words with {len(self._counts)} counts; there must be one for each")
 
