@@ -21,9 +21,14 @@ __all__ = ["NgramClassifier", "Weakest"]
 # A weight of 1.0 as a whole number. Sums over 2^31 n-grams of weight 1 stay below 2^63.
 ONE = 1 << 32
 
+# A sum for what cannot be: above all others, and small enough to add to.
+IMPOSSIBLE = 1 << 61
+
 Text = str | tuple[str, str]
 # Of each token of each side of a text: the codes that it can take, its own first.
 Lattice = Sequence[Sequence[Sequence[str]]]
+# Of each token, by its code and the number of changes so far, which code of the token before led there.
+Trail = list[NDArray[Any]]
 
 
 class Weakest(NamedTuple):
@@ -123,103 +128,105 @@ class NgramClassifier:
 
         If any of them is classified wrongly, so is this one.
         """
-        found = None
-        for rival in range(len(self.classes_)):
-            if rival == label:
-                continue
-            margin, codes, n_changes = self._least_margin(lattice, label, rival, budget)
-            key = (not (margin < 0 or (margin == 0 and rival < label)), margin)
-            if found is None or key < found[0]:
-                found = key, Weakest(codes, n_changes, not key[0])
-        assert found is not None  # there are two classes or more
-        return found[1]
+        found = []
+        for rival in self._rivals(label):
+            sums, trail = self._least_leads(lattice, label, rival, budget)
+            changes = int(sums.min(axis=0).argmin())
+            lead, codes, n_changes = self._trace(sums, trail, changes, lattice)
+            is_wrong = bool(self._is_wrong(lead, label, rival))
+            found.append((not is_wrong, lead, Weakest(codes, n_changes, is_wrong)))
+        return min(found, key=lambda one: one[:2])[2]
 
     def fewest_changes(self, lattice: Lattice, label: int, budget: int | None = None) -> Weakest | None:
-        """The same with as few changed codes as make it wrong; None if no encoding is."""
-        weakest = self.weakest(lattice, label)
-        if not weakest.is_wrong:
+        """An encoding that is classified wrongly, with as few changed codes as can be; None if there is none."""
+        fallback: Weakest | None = None
+        rivals = []
+        for rival in self._rivals(label):
+            sums, trail = self._least_leads(lattice, label, rival, None)
+            lead, codes, n_changes = self._trace(sums, trail, 0, lattice)
+            if self._is_wrong(lead, label, rival):
+                rivals.append(rival)
+                if fallback is None or n_changes < fallback.n_changes:
+                    fallback = Weakest(codes, n_changes, True)
+        if fallback is None:
             return None
-        # Few changes suffice as a rule, and the cost grows with the budget: try 0, 1, 3, 7, … first.
-        too_few, tried = -1, 0
-        while tried < weakest.n_changes:
-            if budget is not None and tried > budget:
-                tried = budget
-            found = self.weakest(lattice, label, tried)
-            if found.is_wrong:
-                weakest = found
-                break
-            if tried == budget:
+        most = fallback.n_changes if budget is None else min(budget, fallback.n_changes)
+        # Few changes suffice as a rule, and the cost grows with their number.
+        width = min(2, most)
+        while True:
+            found = []
+            for rival in rivals:
+                sums, trail = self._least_leads(lattice, label, rival, width)
+                wrong = np.flatnonzero(self._is_wrong(sums.min(axis=0), label, rival))
+                if len(wrong):
+                    _, codes, n_changes = self._trace(sums, trail, int(wrong[0]), lattice)
+                    found.append(Weakest(codes, n_changes, True))
+            if found:
+                return min(found, key=lambda weakest: weakest.n_changes)
+            if width == most:
                 return None
-            too_few, tried = tried, 2 * tried + 1
-        if budget is not None and weakest.n_changes > budget:
-            found = self.weakest(lattice, label, budget)
-            if not found.is_wrong:
-                return None
-            weakest = found
-        while too_few + 1 < weakest.n_changes:
-            middle = (too_few + weakest.n_changes) // 2
-            found = self.weakest(lattice, label, middle)
-            if found.is_wrong:
-                weakest = found
-            else:
-                too_few = middle
-        return weakest
+            width = min(4 * width, most)
 
-    def _least_margin(
+    def _rivals(self, label: int) -> list[int]:
+        return [rival for rival in range(len(self.classes_)) if rival != label]
+
+    def _is_wrong(self, lead: Any, label: int, rival: int) -> Any:
+        """Does a class with this lead over the rival lose? Of equal scores, the first class wins."""
+        return lead < 0 if label < rival else lead <= 0
+
+    def _least_leads(
         self, lattice: Lattice, label: int, rival: int, budget: int | None
-    ) -> tuple[int, list[list[str]], int]:
-        """The least lead of a class over a rival, the codes that make it, and how many of them are changed.
+    ) -> tuple[NDArray[np.int64], Trail]:
+        """The least lead of a class over a rival, for every code of the last token and every number of changes.
 
-        Position by position, for every code that it can take and every number of changes so far, the least sum.
-        Without a budget the number of changes is not told apart.
+        Token by token: for each code that it can take and each number of changes so far, the least sum of what the
+        n-grams add to the lead, and which code of the token before made it (the trail). Without a budget changes are
+        not told apart.
         """
         lead = (self.weights_[:, label] - self.weights_[:, rival]).tolist()
         width = 1 if budget is None else budget + 1
-        start = int(self.bias_[label] - self.bias_[rival])
-        # States of the position before: code → (least sum by number of changes, where each came from).
-        sums: dict[str, list[int | None]] = {"": [start] + [None] * (width - 1)}
-        trail: list[dict[str, list[tuple[str, int] | None]]] = []
+        sums = np.full((1, width), IMPOSSIBLE, dtype=np.int64)
+        sums[0, 0] = self.bias_[label] - self.bias_[rival]
+        trail: Trail = []
         for ranks, offset, side in zip(self.ranks_, self._offsets, lattice, strict=True):
-            previous_ends = True  # no n-gram goes from one side to the other
+            before: Sequence[str] = ()  # no n-gram goes from one side to the other
             for codes in side:
-                next_sums: dict[str, list[int | None]] = {}
-                came_from: dict[str, list[tuple[str, int] | None]] = {}
+                next_sums = np.full((len(codes), width), IMPOSSIBLE, dtype=np.int64)
+                origin = np.zeros((len(codes), width), dtype=np.uint8 if len(sums) <= 256 else np.uint16)
                 for i, code in enumerate(codes):
+                    own = lead[offset + ranks[code]] if code in ranks else 0
+                    added = [own] * len(sums)
+                    if self.bigrams:
+                        for b, previous in enumerate(before):
+                            rank = ranks.get(f"{previous} {code}")
+                            if rank is not None:
+                                added[b] += lead[offset + rank]
                     step = 0 if budget is None or i == 0 else 1
-                    rank = ranks.get(code)
-                    own = 0 if rank is None else lead[offset + rank]
-                    best: list[int | None] = [None] * width
-                    origin: list[tuple[str, int] | None] = [None] * width
-                    for before, before_sums in sums.items():
-                        rank = None if previous_ends or not self.bigrams else ranks.get(f"{before} {code}")
-                        added = own if rank is None else own + lead[offset + rank]
-                        for changes in range(width - step):
-                            value = before_sums[changes]
-                            if value is None:
-                                continue
-                            value += added
-                            known = best[changes + step]
-                            if known is None or value < known:
-                                best[changes + step] = value
-                                origin[changes + step] = before, changes
-                    next_sums[code], came_from[code] = best, origin
-                sums = next_sums
-                trail.append(came_from)
-                previous_ends = False
-        margin, code, changes = min(
-            (value, code, changes)
-            for code, values in sums.items()
-            for changes, value in enumerate(values)
-            if value is not None
-        )
-        chosen: list[str] = []
-        for came_from in reversed(trail):
-            chosen.append(code)
-            step_back = came_from[code][changes]
-            assert step_back is not None
-            code, changes = step_back
+                    reached = width - step
+                    if len(sums) == 1:
+                        next_sums[i, step:] = sums[0, :reached] + added[0]
+                    else:
+                        options = sums[:, :reached] + np.array(added, dtype=np.int64)[:, None]
+                        best = options.argmin(axis=0)
+                        origin[i, step:] = best
+                        next_sums[i, step:] = options[best, np.arange(reached)]
+                sums, before = next_sums, codes
+                trail.append(origin)
+        return sums, trail
+
+    def _trace(
+        self, sums: NDArray[np.int64], trail: Trail, changes: int, lattice: Lattice
+    ) -> tuple[int, list[list[str]], int]:
+        """The least lead with this number of changes, the codes that make it, and how many of them are changed."""
+        slots = [codes for side in lattice for codes in side]
+        at = int(sums[:, changes].argmin())
+        lead, is_told_apart = int(sums[at, changes]), sums.shape[1] > 1
+        chosen = []
+        for codes, origin in zip(reversed(slots), reversed(trail), strict=True):
+            chosen.append(codes[at])
+            at, changes = int(origin[at, changes]), changes - (1 if is_told_apart and at > 0 else 0)
         chosen.reverse()
-        return margin, *_by_side(chosen, lattice)
+        return lead, *_by_side(chosen, lattice)
 
     # -- on disk ----------------------------------------------------------------------------------------
 
