@@ -301,15 +301,31 @@ public:
     }
 
     nb::list encode_many(nb::sequence texts, unsigned threads, nb::object tick) const {
-        const nb::object fast = nb::steal(PySequence_Fast(texts.ptr(), "expected a sequence of str"));
-        if (!fast.is_valid()) nb::raise_python_error();
-        const auto n = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(fast.ptr()));
+        const nb::object held = nb::steal(PySequence_Tuple(texts.ptr()));  // cannot change while the GIL is let go
+        if (!held.is_valid()) nb::raise_python_error();
+        const auto n = static_cast<std::size_t>(PyTuple_GET_SIZE(held.ptr()));
         nb::list result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));
         for (std::size_t i = 0; i < n; ++i) PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_None));
+        const std::size_t n_chunks = (n + CHUNK - 1) / CHUNK;
+        const unsigned workers = static_cast<unsigned>(std::min<std::size_t>(std::max(1u, threads), n_chunks));
         const Tick kernel_tick = to_tick(tick);
-        for (std::size_t begin = 0; begin < n; begin += BATCH) {
-            encode_batch(fast, begin, std::min(n, begin + BATCH), std::max(1u, threads), kernel_tick, result);
+        const nb::gil_scoped_release release;
+        if (workers <= 1) {
+            for (std::size_t c = 0; c < n_chunks; ++c) {
+                encode_chunk(held, c * CHUNK, std::min(n, (c + 1) * CHUNK), result);
+                kernel_tick(static_cast<double>(c + 1) / static_cast<double>(n_chunks));
+            }
+            return result;
         }
+        Progress progress(static_cast<double>(n_chunks));
+        std::atomic<std::size_t> next{0};
+        run_workers(workers, progress, kernel_tick, [&](unsigned) {
+            for (std::size_t c = next++; c < n_chunks && !progress.cancelled(); c = next++) {
+                encode_chunk(held, c * CHUNK, std::min(n, (c + 1) * CHUNK), result);
+                progress.add(1);
+            }
+        });
+        kernel_tick(1.0);
         return result;
     }
 
@@ -372,8 +388,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t BATCH = 1 << 15;  // texts that are copied, encoded and made into str at a time
-    static constexpr std::size_t CHUNK = 256;      // texts that a worker takes at a time
+    static constexpr std::size_t CHUNK = 1024;  // texts that a worker takes at a time
 
     static std::string bytes_of(nb::handle text) {
         std::string bytes;
@@ -381,51 +396,33 @@ private:
         return bytes;
     }
 
-    void encode_batch(const nb::object& texts, std::size_t begin, std::size_t end, unsigned threads, const Tick& tick,
-                      nb::list& result) const {
-        const std::size_t n = end - begin;
-        std::string input;
-        std::vector<std::size_t> input_ends;
-        input_ends.reserve(n);
-        for (std::size_t i = begin; i < end; ++i) {
-            const nb::handle text = PySequence_Fast_GET_ITEM(texts.ptr(), static_cast<Py_ssize_t>(i));
-            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected a sequence of str");
-            append_bytes(PyUnicode_IS_COMPACT_ASCII(text.ptr()) ? nb::borrow(text) : lowered(text, split_), input);
-            input_ends.push_back(input.size());
-        }
-        const std::size_t n_chunks = (n + CHUNK - 1) / CHUNK;
-        std::vector<std::string> output(n_chunks);
-        std::vector<std::size_t> output_ends(n);
+    // Copies texts out of Python and their encodings back with the GIL, and encodes without: while one worker does
+    // the one, another does the other.
+    void encode_chunk(const nb::object& texts, std::size_t begin, std::size_t end, nb::list& result) const {
+        std::string input, output;
+        std::vector<std::size_t> input_ends, output_ends;
         {
-            const nb::gil_scoped_release release;
-            const auto encode_chunk = [&](std::size_t chunk) {
-                const std::size_t stop = std::min(n, (chunk + 1) * CHUNK);
-                std::string& out = output[chunk];
-                for (std::size_t i = chunk * CHUNK; i < stop; ++i) {
-                    char* const first = input.data() + (i == 0 ? 0 : input_ends[i - 1]);
-                    char* const last = input.data() + input_ends[i];
-                    lower_ascii(first, last);
-                    encoder_->encode({first, static_cast<std::size_t>(last - first)}, out);
-                    output_ends[i] = out.size();
-                }
-            };
-            const unsigned workers = static_cast<unsigned>(std::min<std::size_t>(threads, n_chunks));
-            if (workers <= 1) {
-                for (std::size_t chunk = 0; chunk < n_chunks; ++chunk) encode_chunk(chunk);
-            } else {
-                Progress progress(static_cast<double>(n_chunks));
-                std::atomic<std::size_t> next{0};
-                run_workers(workers, progress, tick, [&](unsigned) {
-                    for (std::size_t c = next++; c < n_chunks && !progress.cancelled(); c = next++) encode_chunk(c);
-                });
+            const nb::gil_scoped_acquire lock;
+            for (std::size_t i = begin; i < end; ++i) {
+                const nb::handle text = PyTuple_GET_ITEM(texts.ptr(), static_cast<Py_ssize_t>(i));
+                if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected a sequence of str");
+                append_lower(text, split_, input);
+                input_ends.push_back(input.size());
             }
         }
-        tick(1.0);
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::string& out = output[i / CHUNK];
-            const std::size_t first = i % CHUNK == 0 ? 0 : output_ends[i - 1];
-            PyList_SetItem(result.ptr(), static_cast<Py_ssize_t>(begin + i),
-                           new_str(std::string_view(out).substr(first, output_ends[i] - first)));
+        std::size_t first = 0;
+        for (const std::size_t last : input_ends) {
+            encoder_->encode(std::string_view(input).substr(first, last - first), output);
+            output_ends.push_back(output.size());
+            first = last;
+        }
+        const nb::gil_scoped_acquire lock;
+        first = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t last = output_ends[i - begin];
+            PyObject* encoded = new_str(std::string_view(output).substr(first, last - first));
+            PyList_SetItem(result.ptr(), static_cast<Py_ssize_t>(i), encoded);
+            first = last;
         }
     }
 
