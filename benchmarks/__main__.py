@@ -9,10 +9,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import build, encode, result, startup, statistics
+from benchmarks import build, certify, encode, result, startup, statistics
 from benchmarks.machine import circumstances
 
-BENCHMARKS = {"build": build, "encode": encode, "startup": startup, "statistics": statistics}
+BENCHMARKS = {
+    "build": build,
+    "encode": encode,
+    "startup": startup,
+    "certify": certify,
+    "statistics": statistics,
+}
 
 
 def main() -> None:

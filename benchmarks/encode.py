@@ -122,7 +122,7 @@ def _ratios(one: dict[str, Any], other: dict[str, Any]) -> tuple[float, float]:
 
 def _cores() -> dict[str, float]:
     """What two threads can have of the machine at the moment, beside others: bytes a second, hashed without the GIL."""
-    block = bytes(100_000_000)  # long enough for the system to spread two threads over two cores
+    block = b"x" * 100_000_000  # long enough for the system to spread two threads over two cores
     with ThreadPoolExecutor(2) as pool:
         return {
             ONE_CORE: 2 * len(block) / seconds(lambda: [sha256(block), sha256(block)]),

@@ -42,6 +42,12 @@ std::uint64_t hash_bytes(std::string_view bytes) {
     return h * 0x9E3779B97F4A7C15ull;
 }
 
+// A Bloom filter whose three bits lie in one word.
+std::uint64_t filter_bits(std::uint64_t key) {
+    const auto bit = [&](unsigned shift) { return std::uint64_t{1} << ((key >> shift) & 63); };
+    return bit(32) | bit(38) | bit(44);
+}
+
 // Scratch for one token, per thread: no allocation on the hot path.
 struct Scratch {
     std::u32string token;
@@ -94,13 +100,10 @@ void Encoder::build_index() {
         },
         surface_);
     if (keys.size() > 0xFFFFFFFFu) throw std::length_error("the words have more than 2^32 deletions");
-    std::size_t bits_in_filter = 64;
-    while (bits_in_filter < keys.size() * 8) bits_in_filter *= 2;
-    filter_.assign(bits_in_filter / 64, 0);
-    for (const std::uint64_t key : keys) {
-        const std::uint64_t bit = key & (bits_in_filter - 1);
-        filter_[bit / 64] |= std::uint64_t{1} << (bit % 64);
-    }
+    std::size_t filter_size = 1;
+    while (filter_size * 4 < keys.size()) filter_size *= 2;  // 16 bits or more for every key
+    filter_.assign(filter_size, 0);
+    for (const std::uint64_t key : keys) filter_[key & (filter_size - 1)] |= filter_bits(key);
     unsigned bits = 4;
     while ((std::size_t{1} << bits) < keys.size()) ++bits;
     bucket_shift_ = 64 - bits;
@@ -135,17 +138,8 @@ Id Encoder::find_word(std::string_view token) const {
 }
 
 bool Encoder::passes_filter(std::uint64_t key) const {
-    const std::uint64_t bit = key & (filter_.size() * 64 - 1);
-    return (filter_[bit / 64] >> (bit % 64)) & 1;
-}
-
-// False only if the token is neither a word nor a typo of one.
-bool Encoder::may_have_word(std::u32string_view token) const {
-    std::vector<std::uint64_t>& keys = scratch().keys;
-    keys.clear();
-    if (token.size() > words_.longest() + 1) return false;
-    std::visit([&](const auto& surface) { surface.keys(token, keys); }, surface_);
-    return std::any_of(keys.begin(), keys.end(), [&](std::uint64_t key) { return passes_filter(key); });
+    const std::uint64_t bits = filter_bits(key);
+    return (filter_[key & (filter_.size() - 1)] & bits) == bits;
 }
 
 // The most frequent word that the token, itself no word, is a typo of.
@@ -216,28 +210,31 @@ Encoder::Reach Encoder::reachable(std::string_view token) const {
         if (own == ITSELF) reach.own.emplace_back(token);
         return reach;
     }
+    const auto add_code = [&](Id found) {
+        if (std::find(reach.codes.begin(), reach.codes.end(), found) == reach.codes.end()) reach.codes.push_back(found);
+    };
     std::string typo;
     const auto add = [&](std::u32string_view characters) {
-        Id found = UNKNOWN;
-        if (may_have_word(characters) || is_fixed(characters)) {
-            typo.clear();
-            for (const char32_t c : characters) append_utf8(typo, c);
-            found = code(typo);
-        }
+        typo.clear();
+        for (const char32_t c : characters) append_utf8(typo, c);
+        const Id found = code(typo);
         if (found == ITSELF) reach.own.push_back(typo);
-        if (std::find(reach.codes.begin(), reach.codes.end(), found) == reach.codes.end()) reach.codes.push_back(found);
+        add_code(found);
         return true;
     };
     if (const auto* edits = std::get_if<EditOne>(&surface_)) {
-        if (decoded.size() <= words_.longest() + EditOne::reach_in_length) {
+        const bool is_near = decoded.size() <= words_.longest() + EditOne::reach_in_length;
+        if (!edits->typos_can_be_fixed(decoded.size())) {
+            // Typos without a word become UNKNOWN; most are seen off by the filter.
+            const auto passes = [&](std::uint64_t key) { return passes_filter(key); };
+            if (!is_near || edits->for_each_passing(decoded, passes, add)) add_code(UNKNOWN);
+        } else if (is_near) {
             edits->for_each_typo(decoded, add);
         } else {  // no typo of it is a typo of a word, and it would take long to find that of each
-            reach.codes.push_back(UNKNOWN);  // the token's own: it can be changed
-            if (edits->typos_can_be_fixed(decoded.size())) {
-                edits->for_each_typo(decoded, [&](std::u32string_view characters) {
-                    return !is_fixed(characters) || add(characters);
-                });
-            }
+            add_code(UNKNOWN);  // the token's own: it can be changed
+            edits->for_each_typo(decoded, [&](std::u32string_view characters) {
+                return !is_fixed(characters) || add(characters);
+            });
         }
     } else {
         // The ball is the token's class: its words, and other members, which are all owned by the first of them.

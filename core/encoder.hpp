@@ -49,7 +49,6 @@ private:
     Id find_owner(std::u32string_view token) const;
     std::string_view coded(std::string_view token) const;
     bool passes_filter(std::uint64_t key) const;
-    bool may_have_word(std::u32string_view token) const;
     bool is_fixed(std::u32string_view token) const;
     template <class Visit>
     void for_each_classmate(const InternalPermutation& surface, std::u32string_view token, Visit&& visit) const;
@@ -83,7 +82,7 @@ private:
     std::vector<std::uint32_t> buckets_;
     std::vector<Posting> postings_;
     unsigned bucket_shift_ = 0;
-    // One bit for every key, by its lower bits: most keys of most tokens are of no word, and are seen off here.
+    // Three bits for every key: most keys of most tokens are of no word, and are seen off here.
     std::vector<std::uint64_t> filter_;
 };
 

@@ -358,27 +358,32 @@ public:
     // Its codes, its own first, and the size of its ball.
     nb::tuple slot(nb::str token) const {
         const std::string bytes = bytes_of(token);
-        Encoder::Reach reach = encoder_->reachable(bytes);
+        const Encoder::Reach reach = encoder_->reachable(bytes);
         const Id own = encoder_->code(bytes);
-        std::vector<std::string> codes;
-        for (const Id code : reach.codes) {
-            if (code != own && code != ITSELF) codes.emplace_back(encoder_->spelling(code));
+        const std::string_view own_code = own == ITSELF ? std::string_view(bytes) : encoder_->spelling(own);
+        nb::object codes;
+        if (reach.codes.size() == 1 && reach.own.size() <= 1) {  // nearly always
+            codes = nb::make_tuple(own == ITSELF ? nb::object(token) : nb::object(to_str(own_code)));
+        } else {
+            std::vector<std::string_view> others(reach.own.begin(), reach.own.end());
+            for (const Id code : reach.codes) {
+                if (code != ITSELF) others.push_back(encoder_->spelling(code));
+            }
+            std::sort(others.begin(), others.end());
+            others.erase(std::unique(others.begin(), others.end()), others.end());
+            others.erase(std::remove(others.begin(), others.end(), own_code), others.end());
+            nb::list found;
+            found.append(to_str(own_code));
+            for (const std::string_view code : others) found.append(to_str(code));
+            codes = nb::tuple(found);
         }
-        const std::string own_code(own == ITSELF ? std::string_view(bytes) : encoder_->spelling(own));
-        codes.insert(codes.end(), reach.own.begin(), reach.own.end());
-        std::sort(codes.begin(), codes.end());
-        codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
-        codes.erase(std::remove(codes.begin(), codes.end(), own_code), codes.end());
-        nb::list found;
-        found.append(to_str(own_code));
-        for (const std::string& code : codes) found.append(to_str(code));
         nb::object n_typos = nb::none();  // more than a machine's whole number can hold
         if (const auto* edits = std::get_if<EditOne>(&encoder_->surface())) {
             std::u32string characters;
             append_characters(token, characters);
             n_typos = nb::int_(edits->count(characters));
         }
-        return nb::make_tuple(nb::tuple(found), n_typos);
+        return nb::make_tuple(codes, n_typos);
     }
 
     nb::object typo_with(nb::str token, nb::str code) const {

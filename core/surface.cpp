@@ -6,15 +6,14 @@ namespace roben {
 
 namespace {
 
-// Odd multiplier of the polynomial hash. Equal hashes only make candidates: `allows` decides.
-constexpr std::uint64_t BASE = 0x9E3779B97F4A7C15ull;
-
-std::uint64_t mix(std::uint64_t h) {
-    h ^= h >> 32;
-    h *= 0xD6E8FEB86659FD93ull;
-    h ^= h >> 32;
-    return h;
+// BASE * INVERSE == 1 modulo 2^64: dividing by the base moves a character down by one place.
+constexpr std::uint64_t inverse(std::uint64_t odd) {
+    std::uint64_t x = odd;  // right in the lowest three bits, and twice as many with each step
+    for (int i = 0; i < 5; ++i) x *= 2 - odd * x;
+    return x;
 }
+constexpr std::uint64_t INVERSE = inverse(BASE);
+static_assert(BASE * INVERSE == 1);
 
 std::size_t common_prefix(std::u32string_view a, std::u32string_view b) {
     const std::size_t n = std::min(a.size(), b.size());
@@ -105,27 +104,23 @@ bool EditOne::allows(std::u32string_view token, std::u32string_view typo) const 
 
 void EditOne::keys(std::u32string_view token, std::vector<std::uint64_t>& out) const {
     const std::size_t n = token.size();
+    std::uint64_t tail = 0, power = 1;  // what lies after place i, one place lower
+    thread_local std::vector<std::uint64_t> terms;
+    terms.clear();
     std::uint64_t whole = 0;
-    for (const char32_t c : token) whole = whole * BASE + c + 1;
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t c = static_cast<std::uint64_t>(token[i]) + 1;
+        terms.push_back(c * power);
+        whole += c * power;
+        power *= BASE;
+    }
     out.push_back(mix(whole));
     if (n < keep_first + keep_last) return;
-    // whole − (the part up to and including i) leaves the suffix; a deletion puts the prefix back one power lower.
-    std::uint64_t suffix = 0, power = 1;  // power = BASE^(length of suffix)
-    for (std::size_t i = n; i > n - keep_last; --i) {
-        suffix += power * (static_cast<std::uint64_t>(token[i - 1]) + 1);
-        power *= BASE;
-    }
-    std::uint64_t prefix = 0;
-    thread_local std::vector<std::uint64_t> prefixes;
-    prefixes.clear();
-    for (std::size_t i = 0; i < n - keep_last; ++i) {
-        prefixes.push_back(prefix);
-        prefix = prefix * BASE + token[i] + 1;
-    }
-    for (std::size_t i = n - keep_last; i-- > keep_first;) {
-        out.push_back(mix(prefixes[i] * power + suffix));
-        suffix += power * (static_cast<std::uint64_t>(token[i]) + 1);
-        power *= BASE;
+    std::uint64_t head = whole;
+    for (std::size_t i = n; i-- > keep_first;) {
+        head -= terms[i];
+        if (i + keep_last < n) out.push_back(mix(head + tail));
+        tail += terms[i] * INVERSE;
     }
 }
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from roben.classifier.robust import RobustClassifier, as_texts
 from roben.encoding import Encoding
-from roben.lattice import Lattice, Text, lattices
+from roben.lattice import Lattice, Slots, Text, lattices
 
 __all__ = ["Certificate", "RobustAccuracy", "certify", "robust_accuracy"]
 
 Verdict = Literal["robust", "broken", "undecided"]
 
 # Examples that are looked at together: enough to fill batches, few enough to stream.
-WINDOW = 512
+WINDOW = 1024
 # Predictions that are remembered, so that none is made twice.
 REMEMBERED = 1 << 18
 
@@ -130,11 +130,11 @@ def _certify(
     limit: int,
     progress: Callable[[int], None] | None,
 ) -> Iterator[Certificate]:
-    oracle = _Oracle(model)
+    oracle, slots = _Oracle(model), Slots(encoding)
     examples = _examples(texts, labels, model)
     done = 0
     while window := list(islice(examples, WINDOW)):
-        found = lattices(encoding, [text for text, _ in window])
+        found = lattices(encoding, [text for text, _ in window], slots)
         searches = [_Search(lattice, label, budget, limit) for lattice, (_, label) in zip(found, window, strict=True)]
         if hasattr(model.classifier_, "fewest_changes"):
             _search_exactly(model, searches, oracle)
@@ -270,11 +270,19 @@ def _witnesses(
     model: RobustClassifier, encoding: Encoding, searches: Sequence[_Search], texts: Sequence[Text]
 ) -> list[Text | None]:
     """A typed text for every example that is broken, predicted as it stands before it is believed."""
-    witnesses: list[Text | None] = [
-        None if search.wrong is None else typed(encoding, text, search.lattice, search.wrong[1])
-        for search, text in zip(searches, texts, strict=True)
+    witnesses: list[Text | None] = []
+    for search, text in zip(searches, texts, strict=True):
+        if search.wrong is None:
+            witnesses.append(None)
+        elif search.wrong[0] == 0:  # the text itself, as it was predicted
+            witnesses.append(text)
+        else:
+            witnesses.append(typed(encoding, text, search.lattice, search.wrong[1]))
+    broken = [
+        (search, witness)
+        for search, witness in zip(searches, witnesses, strict=True)
+        if witness is not None and search.wrong is not None and search.wrong[0] > 0
     ]
-    broken = [(search, witness) for search, witness in zip(searches, witnesses, strict=True) if witness is not None]
     predicted = model.predict([witness for _, witness in broken]).tolist()
     for (search, witness), label in zip(broken, predicted, strict=True):
         search.n_predictions += 1

@@ -189,16 +189,15 @@ class Encoding:
     def reachable(self, token: str) -> frozenset[str]:
         """B_π: the codes of everything that the attacker may type for the token."""
         token = self._token(token)
-        if not is_native(self.surface):
+        if not self._is_native:
             self._check_ball(token)
         codes: frozenset[str] = self._encoder.reachable(token)
         return codes
 
     def slot(self, token: str) -> tuple[tuple[str, ...], int]:
-        """`code` and `reachable` at once, the token's own code first; and |B(token)|."""
-        token = self._token(token)
-        if not is_native(self.surface):
-            self._check_ball(token)
+        """`code` and `reachable` of a token from `tokenize`, its own code first; and |B(token)|."""
+        if not self._is_native:
+            self._check_ball(self._token(token))
         codes, n_typos = self._encoder.slot(token)
         return codes, self.surface.count(token) if n_typos is None else n_typos
 
@@ -300,6 +299,10 @@ class Encoding:
     @cached_property
     def _split(self) -> str:
         return split_name(self.tokens, keeps_ends=bool(getattr(self.surface, "keeps_ends", False)))
+
+    @cached_property
+    def _is_native(self) -> bool:
+        return is_native(self.surface)
 
     @cached_property
     def _encoder(self) -> Any:

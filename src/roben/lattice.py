@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from roben.encoding import Encoding
 
-__all__ = ["Lattice", "Slot", "draw", "lattices"]
+__all__ = ["Lattice", "Slot", "Slots", "draw", "lattices"]
+
+# Tokens whose slots are kept, so that a stream of any length takes bounded memory.
+REMEMBERED = 1 << 17
 
 Text = str | tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     """One token: its codes, its own first, and the size of its ball."""
 
     token: str
@@ -35,7 +38,12 @@ class Lattice:
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """All slots, those of the first text first."""
-        return tuple(slot for side in self.sides for slot in side)
+        return self.sides[0] if len(self.sides) == 1 else tuple(slot for side in self.sides for slot in side)
+
+    @cached_property
+    def changeable(self) -> list[int]:
+        """The places of the slots that can take more than one code."""
+        return [i for i, slot in enumerate(self.slots) if len(slot.codes) > 1]
 
     @property
     def codes(self) -> list[list[tuple[str, ...]]]:
@@ -44,7 +52,7 @@ class Lattice:
 
     def n_encodings(self, budget: int | None = None) -> int:
         """|B_α(x)|, or the part of it that at most `budget` changed tokens reach."""
-        return _count([len(slot.codes) for slot in self.slots], budget)
+        return _count([len(self.slots[i].codes) for i in self.changeable], budget)
 
     def n_perturbations(self, budget: int | None = None) -> int:
         """|B(x)|, or the part of it with at most `budget` changed tokens."""
@@ -56,16 +64,15 @@ class Lattice:
 
     def text(self, codes: Sequence[str]) -> Text:
         """The encoding with these codes, one for every slot."""
-        parts, at = [], 0
-        for side in self.sides:
-            parts.append(" ".join(codes[at : at + len(side)]))
-            at += len(side)
-        return parts[0] if len(parts) == 1 else (parts[0], parts[1])
+        if len(self.sides) == 1:
+            return " ".join(codes)
+        n_first = len(self.sides[0])
+        return " ".join(codes[:n_first]), " ".join(codes[n_first:])
 
     def changed(self, budget: int | None = None) -> Iterator[tuple[int, list[str]]]:
         """Every other encoding once, with the number of its changed codes: fewest first."""
         own = [slot.codes[0] for slot in self.slots]
-        changeable = [i for i, slot in enumerate(self.slots) if len(slot.codes) > 1]
+        changeable = self.changeable
         most = len(changeable) if budget is None else min(budget, len(changeable))
         for n_changes in range(1, most + 1):
             for places in combinations(changeable, n_changes):
@@ -76,18 +83,26 @@ class Lattice:
                     yield n_changes, codes
 
 
-def lattices(encoding: Encoding, texts: Iterable[Text]) -> list[Lattice]:
-    """The lattice of every text."""
-    known: dict[str, Slot] = {}
+class Slots(dict[str, Slot]):
+    """The slot of every token of an encoding, made when it is first asked for."""
 
-    def slot(token: str) -> Slot:
-        found = known.get(token)
-        if found is None:
-            found = known[token] = Slot(token, *encoding.slot(token))
-        return found
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+
+    def __missing__(self, token: str) -> Slot:
+        if len(self) > REMEMBERED:
+            self.clear()
+        codes, n_typos = self.encoding.slot(token)
+        slot = self[token] = Slot(token, codes, n_typos)
+        return slot
+
+
+def lattices(encoding: Encoding, texts: Iterable[Text], slots: Slots | None = None) -> list[Lattice]:
+    """The lattice of every text. Slots that are handed in are used, and added to."""
+    known = Slots(encoding) if slots is None else slots
 
     def side(text: str) -> tuple[Slot, ...]:
-        return tuple(map(slot, encoding.tokenize(text)))
+        return tuple([known[token] for token in encoding.tokenize(text)])
 
     return [Lattice((side(text),) if isinstance(text, str) else tuple(map(side, text))) for text in texts]
 

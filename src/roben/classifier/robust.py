@@ -104,10 +104,10 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self.classifier_).__name__}.predict gave shape {predicted.shape} for {len(encoded)} texts; "
                 f"expected ({len(encoded)},): one class for each"
             )
-        unknown = ~np.isin(predicted, self.classes_)
-        if unknown.any():
+        unknown = set(predicted.tolist()) - set(self.classes_.tolist())
+        if unknown:
             raise ModelError(
-                f"{type(self.classifier_).__name__}.predict gave {predicted[unknown][0]!r}, "
+                f"{type(self.classifier_).__name__}.predict gave {min(unknown, key=str)!r}, "
                 f"which is none of its classes {self.classes_.tolist()}"
             )
         return predicted
