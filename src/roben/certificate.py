@@ -218,7 +218,7 @@ def _look_at_own(searches: Sequence[_Search], oracle: _Oracle) -> None:
 def _search_by_enumeration(searches: Sequence[_Search], oracle: _Oracle) -> None:
     """Predicts encoding after encoding, few changes first, of all examples in turn: batches stay full."""
     _look_at_own(searches, oracle)
-    at_a_time = 4
+    at_a_time = 8
     while open_searches := [search for search in searches if not search.is_decided]:
         asked, candidates = [], []
         for search in open_searches:
@@ -230,7 +230,7 @@ def _search_by_enumeration(searches: Sequence[_Search], oracle: _Oracle) -> None
         for (search, _), candidate, predicted in zip(asked, candidates, oracle(asked), strict=True):
             if predicted != search.label and search.wrong is None:
                 search.wrong, search.is_decided = candidate, True
-        at_a_time = min(2 * at_a_time, 256)
+        at_a_time = min(8 * at_a_time, 512)
 
 
 def _search_exactly(model: RobustClassifier, searches: Sequence[_Search], oracle: _Oracle) -> None:

@@ -58,8 +58,8 @@ class Quickstart:
         """For programs."""
         return {**asdict(self), "model": str(self.model)}
 
-    def report(self) -> list[Any]:
-        """For a terminal."""
+    def report(self, command: str = "roben") -> list[Any]:
+        """For a terminal. `command` is how roben was called."""
         from rich.table import Table
         from rich.text import Text
 
@@ -92,8 +92,8 @@ class Quickstart:
             parts.append(shown)
         parts.append(
             f"The model is in {self.model}:\n"
-            f"  echo 'an absolutley wnoderful film' | roben predict {self.model}\n"
-            f"  roben certify {self.model} reviews:dev\n"
+            f"  echo 'an absolutley wnoderful film' | {command} predict {self.model}\n"
+            f"  {command} certify {self.model} reviews:dev\n"
         )
         return parts
 
@@ -110,13 +110,13 @@ def run(path: Path, *, seed: int = 0, progress: StageProgress = lambda stage, sh
     encodings: dict[str, Encoding | str] = {
         "undefended": "none",
         "connected components": Encoding(connected_components(graph)),
-        "agglomerative clusters": agglomerative,
+        "agglomerative": agglomerative,
     }
     models: dict[str, RobustClassifier] = {}
     for i, (name, encoding) in enumerate(encodings.items()):
         progress("training", i / len(encodings))
         models[name] = RobustClassifier(encoding).fit(train.texts, labels)
-    models["agglomerative clusters"].save(path)
+    models["agglomerative"].save(path)
 
     certificates: dict[str, list[Certificate]] = {}
     for i, (name, model) in enumerate(models.items()):
@@ -149,7 +149,7 @@ def run(path: Path, *, seed: int = 0, progress: StageProgress = lambda stage, sh
         )
     return Quickstart(
         rows=tuple(rows),
-        example=_example(agglomerative, results["undefended"], certificates["agglomerative clusters"]),
+        example=_example(agglomerative, results["undefended"], certificates["agglomerative"]),
         n_train=len(train),
         n_test=len(test),
         model=path,

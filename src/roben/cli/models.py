@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
 import time
 from collections import Counter
@@ -123,7 +125,8 @@ def quickstart(options: argparse.Namespace) -> None:
     if options.json:
         print_json(result.as_json())
         return
-    for part in result.report():
+    command = "roben" if shutil.which("roben") else os.path.relpath(sys.argv[0])
+    for part in result.report(command):
         console().print(part)
 
 
