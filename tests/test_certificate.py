@@ -694,14 +694,15 @@ def test_a_text_of_ten_thousand_tokens_is_certified_in_seconds(encoding):
 def test_so_it_is_where_only_many_changes_break_it(cats):
     classifier = NgramClassifier()
     classifier.classes_ = np.array([0, 1])
-    classifier.ranks_ = [{"cat": 0, "cot": 1, "cut": 2, "cart": 3}]
-    classifier._set_weights(np.array([[0, 10], [0, -1], [0, 9], [0, 9]], dtype=np.int64), np.zeros(2, dtype=np.int64))
-    model = behind(cats, classifier)
+    classifier.ranks_ = [{"dog": 0, "dug": 1}]
+    classifier._set_weights(np.array([[0, 10], [0, -1]], dtype=np.int64), np.zeros(2, dtype=np.int64))
+    model, text = behind(cats, classifier), "dog " * 10_000
     start = time.perf_counter()
-    (c,) = certify(model, ["cat " * 10_000], [1])
+    (c,) = certify(model, [text], [1])
     assert c.flips == -(-10 * 10_000 // 11)
     assert_true(model, c)
-    assert list(certify(model, ["cat " * 10_000], [1], budget=10))[0].verdict == "robust"
+    (c,) = certify(model, [text], [1], budget=10)
+    assert c.verdict == "robust"
     assert time.perf_counter() - start < 60
 
 
