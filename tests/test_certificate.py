@@ -468,6 +468,14 @@ def test_a_text_that_is_wrong_as_it_stands_is_broken_by_no_change(cats):
     assert c.n_predictions == len(spy.asked)
 
 
+def test_so_it_is_even_if_its_length_changes_in_lower_case(cats):
+    text = "A CAT from İstanbul"
+    (c,) = certify(behind(cats, Spy(lambda text: True)), [text], ["yes"])
+    assert (c.flips, c.witness) == (0, text)
+    (c,) = certify(behind(cats, Spy(lambda text: "cot" in text)), [text], ["yes"])
+    assert (c.flips, cats.tokenize(c.witness)) == (1, ["a", "cot", "from", "i\u0307stanbul"])
+
+
 TOO_MANY = "cat cat cat"  # 64 encodings
 
 

@@ -31,6 +31,7 @@ def folder(encoding, tmp_path_factory) -> Path:
     encoding.save(folder / "encoding")
     part = data.reviews("train").head(1500)
     RobustClassifier(encoding).fit(part.texts, part.labels).save(folder / "model")
+    RobustClassifier("none").fit([*GOOD, *BAD], ["pos"] * 3 + ["neg"] * 3).save(folder / "undefended")
     rows = [(text, 1) for text in GOOD] + [(text, 0) for text in BAD]
     lines = ["review,stars,other", *(f'"{text}",{label},"{text[::-1]}"' for text, label in rows)]
     (folder / "films.csv").write_text("\n".join(lines) + "\n")
@@ -165,6 +166,7 @@ def test_a_command_line_that_is_wrong_exits_with_two(run, arguments):
         (["certify", "nowhere", "films.tsv"], "nowhere does not exist"),
         (["certify", "model", "films.tsv"], "the label 'pos' of example 0 was not seen in training: [0, 1]"),
         (["certify", "model", "films.txt"], "films.txt has no labels"),
+        (["certify", "undefended", "films.tsv"], "the model has no encoding, so that nothing can be proved of it"),
         (["certify", "model", "films.csv", "--text", "review", "--label", "stars", "--budget", "-1"], "budget is -1"),
         (["certify", "model", "films.csv", "--text", "review", "--label", "stars", "--limit", "0"], "limit is 0"),
         (["certify", "model", "films.csv", "--text", "review", "--label", "stars", "--sample", "-1"], "n is -1"),
@@ -387,6 +389,14 @@ def test_certificates_are_those_of_the_library(run, folder):
             assert type(row["n_perturbations"]) is int
 
 
+def test_data_is_read_from_stdin_too(run, folder):
+    lines = "".join(json.dumps({"text": text, "label": i < 3}) + "\n" for i, text in enumerate([*GOOD, *BAD]))
+    lines = lines.replace("true", "1").replace("false", "0").encode()
+    out, err = run("certify", "model", "-", "--json", stdin=lines)
+    assert [json.loads(line)["label"] for line in out.splitlines()] == [1, 1, 1, 0, 0, 0]
+    assert err == ""
+
+
 def test_labels_that_look_like_numbers_are_those_of_the_model(run, tmp_path):
     Path("mixed.csv").write_text("text,label\n" + "good,1\nbad,2\nother,unclear\n" * 3)
     Path("part.csv").write_text("text,label\ngood,1\nbad,2\n")
@@ -503,10 +513,10 @@ def test_the_quickstart_leaves_a_model_that_the_other_commands_use(run, tmp_path
     found = json.loads(out)
     assert (found["n_train"], found["n_test"], found["model"]) == (1000, 60, str(tmp_path / "quick"))
     rows = {row["system"]: row for row in found["rows"]}
-    assert list(rows) == ["undefended", "connected components", "agglomerative clusters"]
+    assert list(rows) == ["undefended", "connected components", "agglomerative"]
     assert rows["undefended"]["robust"] is None
     assert rows["undefended"]["attack"] < 0.3 < rows["undefended"]["standard"]
-    for name in ("connected components", "agglomerative clusters"):
+    for name in ("connected components", "agglomerative"):
         row = rows[name]
         assert 0.4 < row["robust"] <= row["attack"] <= row["standard"] < 1
         assert 0 < row["one_encoding"] <= 1
@@ -515,14 +525,14 @@ def test_the_quickstart_leaves_a_model_that_the_other_commands_use(run, tmp_path
     assert labels in ("0\n", "1\n")
     out, _ = run("certify", tmp_path / "quick", "reviews:test", "--json")
     verdicts = [json.loads(line)["verdict"] for line in out.splitlines()]
-    assert verdicts.count("robust") / 60 == rows["agglomerative clusters"]["robust"]
+    assert verdicts.count("robust") / 60 == rows["agglomerative"]["robust"]
 
 
 @pytest.mark.usefixtures("small_world")
 def test_the_quickstart_shows_what_it_found(run, tmp_path):
     out, err = run("quickstart", tmp_path / "quick")
     assert err == ""
-    for part in ("undefended", "connected components", "agglomerative clusters", "with typos", "under attack"):
+    for part in ("undefended", "connected components", "agglomerative", "with typos", "under attack"):
         assert part in out
     assert f"roben predict {tmp_path / 'quick'}" in out
     assert f"roben certify {tmp_path / 'quick'} reviews:dev" in out

@@ -13,6 +13,7 @@ import transformers
 from sklearn.base import clone
 
 import roben
+from roben import cli, extras
 from roben.certificate import certify
 from roben.classifier import ModelError, RobustClassifier, TransformerClassifier, transformer
 from roben.extras import MissingExtraError
@@ -276,7 +277,7 @@ def test_of_short_texts_everything_that_can_be_typed_agrees_with_the_certificate
         (c,) = certify(model, [text], [label])
         wrong = [n for (n, _), found in zip(every, classes, strict=True) if found != label]
         assert (c.verdict, c.flips) == ("broken" if wrong else "robust", min(wrong, default=None))
-        assert c.n_perturbations == len(every)
+        assert (c.n_perturbations, c.n_encodings) == (len(every), len(set(words([typed for _, typed in every]))))
 
 
 def test_near_ties_are_certified_as_they_are_predicted(model, words, monkeypatch):
@@ -489,6 +490,26 @@ def test_a_transformers_folder_of_others_is_no_model(bert):
         RobustClassifier.load(bert)
 
 
+def test_the_command_line_trains_one_and_uses_it(bert, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts, labels = sentences(60, 22)
+    rows = zip(texts, labels, strict=True)
+    Path("task.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    words.save("words")
+    options = ("--learning-rate", "0.003", "--batch-size", "4", "--epochs", "3", "--max-length", "24", "--seed", "1")
+    train = ["train", "model", "task.tsv", "-e", "words", "--transformer", bert, *options, "--device", "cpu", "--json"]
+    assert cli.main(train) == 0
+    assert json.loads(capsys.readouterr().out)["classifier"] == f"TransformerClassifier({bert!r})"
+    model = RobustClassifier.load("model")
+    chosen = {"learning_rate": 0.003, "batch_size": 4, "epochs": 3.0, "max_length": 24, "seed": 1}
+    assert {name: model.classifier_.get_params()[name] for name in chosen} == chosen
+    assert cli.main(["predict", "model", "task.tsv"]) == 0
+    assert capsys.readouterr().out.split() == model.predict(texts).tolist()
+    assert cli.main(["certify", "model", "task.tsv", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["verdict"] for row in rows] == [c.verdict for c in certify(model, texts, labels)]
+
+
 # -- bad input ----------------------------------------------------------------------------------------------
 
 
@@ -499,8 +520,6 @@ def test_an_unknown_precision_is_refused(bert, words):
 
 @pytest.mark.parametrize("package", ["torch", "transformers", "accelerate"])
 def test_a_missing_package_is_named_with_its_extra(bert, words, package, monkeypatch):
-    from roben import extras
-
     find = extras.find_spec
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == package else find(name))
     with pytest.raises(MissingExtraError, match=rf"needs the package {package}: pip install 'roben\[transformers\]'"):
