@@ -102,8 +102,8 @@ def tables(result: dict[str, Any]) -> list[Table]:
             "Certificates",
             [*columns, "standard, %", "robust, %", "target", ""],
             rows,
-            f"{result['examples']:,} examples of {result['data']}, trained on {result['training_rows']:,}; general English "
-            "encodings of 100,000 words, γ = 0.3. NgramClassifier is certified by dynamic programming, which is exact for "
-            "any number of encodings; TF-IDF with logistic regression by enumeration.",
+            f"{result['examples']:,} examples of {result['data']}, trained on {result['training_rows']:,}; general "
+            "English encodings of 100,000 words, γ = 0.3. NgramClassifier is certified by dynamic programming, which "
+            "is exact for any number of encodings; TF-IDF with logistic regression by enumeration.",
         )
     ]
