@@ -534,8 +534,8 @@ def test_the_quickstart_shows_what_it_found(run, tmp_path):
     assert err == ""
     for part in ("undefended", "connected components", "agglomerative", "with typos", "under attack"):
         assert part in out
-    assert f"roben predict {tmp_path / 'quick'}" in out
-    assert f"roben certify {tmp_path / 'quick'} reviews:dev" in out
+    assert f" predict {tmp_path / 'quick'}\n" in out
+    assert f" certify {tmp_path / 'quick'} reviews:dev\n" in out
 
 
 @pytest.mark.usefixtures("small_world")

@@ -125,7 +125,9 @@ def quickstart(options: argparse.Namespace) -> None:
     if options.json:
         print_json(result.as_json())
         return
-    command = "roben" if shutil.which("roben") else os.path.relpath(sys.argv[0])
+    # In an environment that is not active, `roben` alone would not be found.
+    is_hidden = Path(sys.argv[0]).name == "roben" and shutil.which("roben") is None
+    command = os.path.relpath(sys.argv[0]) if is_hidden else "roben"
     for part in result.report(command):
         console().print(part)
 
