@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import build, certify, encode, result, startup, statistics
+from benchmarks import accuracy, build, certify, encode, result, startup, statistics
 from benchmarks.machine import circumstances
 
 BENCHMARKS = {
@@ -45,14 +45,21 @@ def main() -> None:
             result.save(name, measured)
             print(f"kept in benchmarks/results/{name}.json", file=sys.stderr)
     if not arguments.quick:
-        kept = {name: result.load(name) for name in BENCHMARKS}
-        result.into_readme(
-            {
-                name: result.markdown(BENCHMARKS[name].tables(figures), figures)
-                for name, figures in kept.items()
-                if figures
-            }
-        )
+        write_readme()
+
+
+def write_readme() -> None:
+    """Puts the tables of all results that are kept into the README."""
+    kept = {name: result.load(name) for name in BENCHMARKS}
+    sections = {
+        name: result.markdown(BENCHMARKS[name].tables(figures), result.circumstances_of(figures))
+        for name, figures in kept.items()
+        if figures
+    }
+    cells = accuracy.load(accuracy.RESULTS)
+    if cells:
+        sections["accuracy"] = result.markdown(accuracy.tables(cells), accuracy.INTRODUCTION)
+    result.into_readme(sections)
 
 
 if __name__ == "__main__":

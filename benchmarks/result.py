@@ -48,13 +48,18 @@ def load(name: str) -> dict[str, Any] | None:
     return json.loads(path_of(name).read_text()) if path_of(name).exists() else None
 
 
-def markdown(tables: Iterable[Table], result: dict[str, Any]) -> str:
-    """Tables as a README shows them."""
+def circumstances_of(result: dict[str, Any]) -> str:
+    """When and on what a result was measured, as a README says it."""
     machine, versions = result["machine"], result["versions"]
-    lines = [
+    return (
         f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']:g} GB, {machine['os']}; "
-        f"Python {versions['python']}, roben {versions['roben']}.\n"
-    ]
+        f"Python {versions['python']}, roben {versions['roben']}."
+    )
+
+
+def markdown(tables: Iterable[Table], introduction: str) -> str:
+    """Tables as a README shows them."""
+    lines = [f"{introduction}\n"]
     for made in tables:
         title, caption = made.title, made.caption
         made.title = made.caption = None
