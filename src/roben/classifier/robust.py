@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -34,7 +35,8 @@ class ModelError(ValueError):
 class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that sees encoded texts only: g(α(x)).
 
-    `classifier` may be any scikit-learn estimator over str (or over pairs of str); by default an `NgramClassifier`.
+    `classifier` may be any scikit-learn estimator over str (or over pairs of str), or another object with `fit` and
+    `predict`; by default an `NgramClassifier`.
     `encoding` is `Encoding.english()` unless another is given, or "none" for no encoding at all: the undefended
     model, for comparison.
     """
@@ -66,7 +68,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classifier_.fit(encoded, labels)
         else:
             self._fit_on_draws(texts, encoded, labels, draws, k, np.random.default_rng(seed))
-        self.classes_ = np.asarray(self.classifier_.classes_)
+        self.classes_ = np.asarray(getattr(self.classifier_, "classes_", classes))
         return self
 
     def encode(self, texts: Sequence[Text]) -> list[Text]:
@@ -156,7 +158,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = cls()
         model.encoding_ = Encoding.load(path / "encoding") if manifest["is_encoded"] else None
         model.classifier_ = _load_classifier(path / "classifier", manifest["classifier"], trusted)
-        model.classes_ = np.asarray(model.classifier_.classes_)
+        model.classes_ = np.asarray(manifest["classes"])
         model.encoding, model.classifier = model.encoding_ or "none", model.classifier_
         return model
 
@@ -175,6 +177,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "format": FORMAT,
             "roben": __version__,
             "classifier": name,
+            "classes": self.classes_.tolist(),
             "is_encoded": self.encoding_ is not None,
             "files": files,
         }
@@ -274,7 +277,7 @@ def _new(classifier: Any) -> Any:
         return NgramClassifier()
     if isinstance(classifier, type):
         raise TypeError(f"classifier is the class {classifier.__name__}; pass an instance: {classifier.__name__}()")
-    return clone(classifier)
+    return clone(classifier) if hasattr(classifier, "get_params") else copy.deepcopy(classifier)
 
 
 # -- classifiers on disk ------------------------------------------------------------------------------------
@@ -336,8 +339,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         )
     if manifest.get("classifier") not in ("ngram", "transformer", "sklearn"):
         raise ModelError(f"{file} names the classifier {manifest.get('classifier')!r}, which this roben does not know")
-    if not isinstance(manifest.get("files"), dict) or not isinstance(manifest.get("is_encoded"), bool):
-        raise ModelError(f"{file} is damaged: files or is_encoded is missing")
+    for key, kind in (("files", dict), ("classes", list), ("is_encoded", bool)):
+        if not isinstance(manifest.get(key), kind):
+            raise ModelError(f"{file} is damaged: {key} is missing")
     folder = (path / "classifier").resolve()
     for name, checksum in manifest["files"].items():
         data = (path / name).resolve()
