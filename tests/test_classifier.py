@@ -391,7 +391,7 @@ MANIFEST = "roben-model.json"
         (MANIFEST, rewrite(format="1"), "not that of a model"),
         (MANIFEST, rewrite(format=99), "format 99.*install a newer one"),
         (MANIFEST, rewrite(classifier="pickle"), "the classifier 'pickle', which this roben does not know"),
-        (MANIFEST, rewrite(files=[]), "files or .* missing"),
+        (MANIFEST, rewrite(files=[]), "files is missing"),
         (MANIFEST, rewrite(files={"../../elsewhere": "0"}), r"names '\.\./\.\./elsewhere', which is not in its folder"),
         (MANIFEST, rewrite(files={"classifier/none": "0"}), "none is missing"),
         ("encoding/roben.json", cut, r"encoding.roben\.json is not readable as JSON"),
