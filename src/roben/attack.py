@@ -74,7 +74,7 @@ def beam_search(
     """The paper's attack: token after token in random order, keeping the `width` least likely texts.
 
     `budget` bounds the number of changed tokens; `sample` says what is tried for a token; `tokens` how texts are split
-    (a model with an encoding is attacked by the split of that).
+    (a model with an encoding is attacked by the split of that). Chance depends on the seed and an example's place.
     """
     if width < 1 or (budget is not None and budget < 0):
         raise ValueError(f"width is {width!r} and budget {budget!r}; expected at least 1, and 0 or more (or None)")
@@ -94,6 +94,7 @@ def beam_search(
         ranks = {label: rank for rank, label in enumerate(np.asarray(model.classes_).tolist())}
         targets = []
         for index, (text, label) in enumerate(zip(texts, labels, strict=True)):
+            text = tuple(text) if isinstance(text, (list, np.ndarray)) else text  # a pair
             plain = label.item() if isinstance(label, np.generic) else label
             if plain not in ranks:
                 raise ValueError(f"the label {plain!r} of example {index} is none of the model's: {list(ranks)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +21,11 @@ Verdict = Literal["robust", "broken", "undecided"]
 
 # Examples that are looked at together: enough to fill batches, few enough to stream.
 WINDOW = 1024
-# Predictions that are remembered, so that none is made twice.
-REMEMBERED = 1 << 18
+# Predicted encodings are remembered, so that none is predicted twice: as many as take this many characters.
+REMEMBERED = 1 << 26
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What is proved of one example."""
 
@@ -47,10 +48,21 @@ class Certificate:
     """What it cost."""
     budget: int | None = None
 
+    def __repr__(self) -> str:
+        shown = self.text if len(str(self.text)) <= 60 else f"{str(self.text)[:57]}..."
+        return (
+            f"Certificate({self.index}: {shown!r}, {self.verdict}, flips={self.flips}, "
+            f"n_encodings={_shortened(self.n_encodings)}, n_perturbations={_shortened(self.n_perturbations)})"
+        )
+
     @property
     def is_correct(self) -> bool:
         """Is the text as it stands classified rightly?"""
         return self.flips != 0
+
+
+def _shortened(count: int) -> str:
+    return f"{count:,}" if count < 10**12 else f"about 10^{int(math.log10(2) * math.log2(count))}"
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,10 @@ def certify(
     is "undecided" unless one of its single changes breaks it; the default classifier decides every example,
     whatever their number. `progress` is called with the number of examples done.
     """
+    if not isinstance(model, RobustClassifier):
+        raise TypeError(
+            f"found a {type(model).__name__}; certificates are of a RobustClassifier, which has an encoding"
+        )
     if getattr(model, "classifier_", None) is None:
         raise ValueError("the model is not fitted yet: call fit first")
     if model.encoding_ is None:
@@ -118,6 +134,9 @@ def certify(
         raise ValueError(f"limit is {limit!r}; it must be a whole number of encodings, 1 or more")
     if isinstance(texts, str) or isinstance(labels, str):
         raise TypeError("found one text or label; expected many: pass [text], [label]")
+    budget = None if budget is None else int(budget)
+    if hasattr(texts, "to_numpy"):  # a data frame: by row, not by column
+        texts = as_texts(texts)
     return _certify(model, model.encoding_, texts, labels, budget, int(limit), progress)
 
 
@@ -191,6 +210,7 @@ class _Oracle:
     def __init__(self, model: RobustClassifier) -> None:
         self.model = model
         self.known: OrderedDict[Text, Any] = OrderedDict()
+        self.n_characters = 0
 
     def __call__(self, asked: Sequence[tuple[_Search, Text]]) -> list[Any]:
         """The class of each encoding. The search that asks first bears the cost."""
@@ -202,9 +222,14 @@ class _Oracle:
         answers = dict(zip(new, self.model.predict_encoded(list(new)).tolist(), strict=True))
         result = [answers[encoded] if encoded in answers else self.known[encoded] for _, encoded in asked]
         self.known.update(answers)
-        while len(self.known) > REMEMBERED:
-            self.known.popitem(last=False)
+        self.n_characters += sum(map(_length, answers))
+        while self.n_characters > REMEMBERED:
+            self.n_characters -= _length(self.known.popitem(last=False)[0])
         return result
+
+
+def _length(text: Text) -> int:
+    return len(text) if isinstance(text, str) else len(text[0]) + len(text[1])
 
 
 def _look_at_own(searches: Sequence[_Search], oracle: _Oracle) -> None:
@@ -288,8 +313,9 @@ def _witnesses(
         search.n_predictions += 1
         if label == search.label:
             raise RuntimeError(
-                f"the classifier changes its mind: {witness!r} is {label!r} now, and was another a moment ago. A "
-                "classifier whose answer depends on the other texts of a batch, or on chance, cannot be certified"
+                f"{type(model.classifier_).__name__} changes its mind: {witness!r} is {label!r} now, and was another a "
+                "moment ago. A classifier whose answer depends on the other texts of a batch, or on chance, cannot be "
+                "certified"
             )
     return witnesses
 

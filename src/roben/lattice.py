@@ -113,7 +113,7 @@ def draw(lattice: Lattice, rng: np.random.Generator) -> Text:
 
 
 def _count(sizes: Sequence[int], budget: int | None) -> int:
-    if budget is None:
+    if budget is None or budget >= sum(size > 1 for size in sizes):
         return prod(sizes)
     by_changes = [1]  # how many there are with 0, 1, … changes
     for size in sizes:

@@ -81,7 +81,10 @@ class NgramClassifier:
                 analyzer="word", token_pattern=r"\S+", lowercase=False, ngram_range=(1, 2 if self.bigrams else 1)
             )
             counts.append(_fit_counts(vectorizer, side))
-            self.ranks_.append({ngram: int(rank) for ngram, rank in vectorizer.vocabulary_.items()})
+            found = getattr(vectorizer, "vocabulary_", {})
+            self.ranks_.append({ngram: int(rank) for ngram, rank in found.items()})
+        if not any(self.ranks_):
+            raise ValueError("no text has any token; there is nothing to learn from")
         model = LogisticRegression(C=self.C, max_iter=self.max_iter)
         # On one thread, so that sums are made in one order; several gain nothing on sparse counts.
         with threadpool_limits(1):
@@ -238,7 +241,10 @@ class NgramClassifier:
         (path / "ngram.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
         for number, ranks in enumerate(self.ranks_):
             (path / f"ngrams-{number}.txt").write_text(
-                "".join(f"{ngram}\n" for ngram in sorted(ranks, key=ranks.__getitem__)), encoding="utf-8", newline="\n"
+                "".join(f"{ngram}\n" for ngram in sorted(ranks, key=ranks.__getitem__)),
+                encoding="utf-8",
+                errors="surrogatepass",
+                newline="\n",
             )
         arrays = {"weights": self.weights_, "bias": self.bias_}
         (path / "weights.safetensors").write_bytes(save(arrays))
@@ -254,7 +260,7 @@ class NgramClassifier:
         model.classes_ = np.array(classes)
         model.ranks_ = []
         while (ngrams := path / f"ngrams-{len(model.ranks_)}.txt").exists():
-            lines = ngrams.read_text(encoding="utf-8").split("\n")[:-1]
+            lines = ngrams.read_text(encoding="utf-8", errors="surrogatepass").split("\n")[:-1]
             model.ranks_.append({ngram: rank for rank, ngram in enumerate(lines)})
         arrays = load((path / "weights.safetensors").read_bytes())
         weights, bias = arrays["weights"], arrays["bias"]
@@ -284,12 +290,11 @@ class NgramClassifier:
 
 
 def _fit_counts(vectorizer: Any, texts: list[str]) -> Any:
-    try:
-        return vectorizer.fit_transform(texts)
-    except ValueError as error:
-        if "empty vocabulary" in str(error):
-            raise ValueError("no text has any token; there is nothing to learn from") from None
-        raise
+    from scipy import sparse
+
+    if not any(text.split() for text in texts):  # one side of all pairs may be empty
+        return sparse.csr_matrix((len(texts), 0))
+    return vectorizer.fit_transform(texts)
 
 
 def _sides(texts: Sequence[Text]) -> list[list[str]]:

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from roben.classifier.ngram import NgramClassifier, Text
 from roben.encoding import Encoding
+from roben.surface import Surface
 
 __all__ = ["ModelError", "RobustClassifier", "as_texts"]
 
@@ -30,6 +32,11 @@ DRAWS = ("own", "random", "worst")
 
 class ModelError(ValueError):
     """A folder that is no model, or a classifier that does not do what one must."""
+
+
+def _gives_probabilities(model: Any) -> bool:
+    classifier = getattr(model, "classifier_", model.classifier)
+    return classifier is None or hasattr(classifier, "predict_proba")
 
 
 class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,33 +68,32 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes = np.unique(labels)
         if len(classes) < 2:
             raise ValueError(f"found {len(classes)} class(es), {classes.tolist()}; a classifier needs two or more")
-        self.encoding_ = self._chosen_encoding()
-        encoded = self.encode(texts)
-        self.classifier_ = _new(self.classifier)
+        encoding = self._chosen_encoding()
+        encoded = _encoded(encoding, texts)
         if draws == "own":
-            self.classifier_.fit(encoded, labels)
+            classifier = _new(self.classifier)
+            classifier.fit(encoded, labels)
         else:
-            self._fit_on_draws(texts, encoded, labels, draws, k, np.random.default_rng(seed))
-        self.classes_ = np.asarray(getattr(self.classifier_, "classes_", classes))
+            classifier = self._fit_on_draws(encoding, texts, encoded, labels, draws, k, np.random.default_rng(seed))
+        # All at once and last: a fit that fails leaves the model as it was.
+        self.encoding_, self.classifier_ = encoding, classifier
+        self.classes_ = np.asarray(getattr(classifier, "classes_", classes))
         return self
 
     def encode(self, texts: Sequence[Text]) -> list[Text]:
         """What the classifier sees of each text."""
-        if self.encoding_ is None:
-            return list(texts)
-        return self.encoding_(list(texts), threads=None)  # type: ignore[return-value, arg-type]
+        return _encoded(self.encoding_, texts)
 
     def predict(self, texts: Iterable[Text]) -> NDArray[Any]:
         """The class of each text."""
         check_is_fitted(self, "classifier_")
         return self.predict_encoded(self.encode(as_texts(texts)))
 
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, texts: Iterable[Text]) -> NDArray[np.float64]:
-        """The probability of every class for each text, in the order of `classes_`."""
+        """The probability of every class for each text, in the order of `classes_`. There if the classifier has it."""
         check_is_fitted(self, "classifier_")
         encoded = self.encode(as_texts(texts))
-        if not hasattr(self.classifier_, "predict_proba"):
-            raise AttributeError(f"{type(self.classifier_).__name__} has no predict_proba")
         if not encoded:
             return np.zeros((0, len(self.classes_)))
         # Many typed texts have one encoding: each is asked for once.
@@ -125,39 +131,45 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model as a folder, or replaces the one that is there. No pickle."""
         check_is_fitted(self, "classifier_")
-        path = Path(path)
-        if path.exists() and not path.is_dir():
-            raise ModelError(f"{path} is a file; a model is saved as a folder")
-        if path.is_dir() and any(path.iterdir()) and not (path / MANIFEST).exists():
-            raise ModelError(f"{path} is a folder with other things in it; choose one that is new, or holds a model")
+        path = Path(path).resolve()
+        check_place(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside its place and moved there when it is whole.
-        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
+        # Made beside its place and moved there when it is whole; what was there goes last.
+        scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
         try:
+            made, replaced = scratch / "made", scratch / "replaced"
+            made.mkdir()
             self._write(made)
             if path.exists():
-                replaced = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-")) / "old"
                 path.rename(replaced)
+            try:
                 made.rename(path)
-                shutil.rmtree(replaced.parent)
-            else:
-                made.rename(path)
-        except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
+            except BaseException:
+                if replaced.exists():
+                    replaced.rename(path)
+                raise
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> RobustClassifier:
+    def load(
+        cls, path: str | os.PathLike[str], *, trusted: Sequence[str] = (), surface: Surface | None = None
+    ) -> RobustClassifier:
         """Reads a folder that `save` wrote.
 
-        A scikit-learn model may be made of types that skops does not know to be harmless; loading it names them, and
-        `trusted` lets them pass.
+        A `surface` of one's own has to be handed in again, as for `Encoding.load`. A scikit-learn model may be made of
+        types that skops does not know to be harmless; loading it names them, and `trusted` lets them pass.
         """
         path = Path(path)
         manifest = _read_manifest(path)
         model = cls()
-        model.encoding_ = Encoding.load(path / "encoding") if manifest["is_encoded"] else None
-        model.classifier_ = _load_classifier(path / "classifier", manifest["classifier"], trusted)
+        model.encoding_ = None if manifest["encoding"] is None else _load_encoding(path, manifest["encoding"], surface)
+        try:
+            model.classifier_ = _load_classifier(path / "classifier", manifest["classifier"], trusted)
+        except (ModelError, ImportError):
+            raise
+        except Exception as error:  # of whatever library reads it
+            raise ModelError(f"the classifier in {path} cannot be read: {type(error).__name__}: {error}") from error
         model.classes_ = np.asarray(manifest["classes"])
         model.encoding, model.classifier = model.encoding_ or "none", model.classifier_
         return model
@@ -165,7 +177,6 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _write(self, path: Path) -> None:
         from roben import __version__
 
-        os.chmod(path, 0o755)
         if self.encoding_ is not None:
             self.encoding_.save(path / "encoding")
         folder = path / "classifier"
@@ -178,9 +189,10 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "roben": __version__,
             "classifier": name,
             "classes": self.classes_.tolist(),
-            "is_encoded": self.encoding_ is not None,
+            "encoding": None if self.encoding_ is None else self.encoding_.fingerprint,
             "files": files,
         }
+        manifest["checksum"] = _manifest_checksum(manifest)
         (path / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
 
     # -- inside -----------------------------------------------------------------------------------------
@@ -195,29 +207,53 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise TypeError(f"encoding is {self.encoding!r}; it may be an Encoding, None for the default, or 'none'")
 
     def _fit_on_draws(
-        self, texts: list[Text], encoded: list[Text], labels: NDArray[Any], draws: str, k: int, rng: np.random.Generator
-    ) -> None:
+        self,
+        encoding: Encoding | None,
+        texts: list[Text],
+        encoded: list[Text],
+        labels: NDArray[Any],
+        draws: str,
+        k: int,
+        rng: np.random.Generator,
+    ) -> Any:
         from roben.lattice import draw, lattices
 
-        if self.encoding_ is None:
+        if encoding is None:
             raise ValueError("there are no encodings to draw from: the model has no encoding")
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k is {k!r}; it must be a whole number of draws, 1 or more")
-        found = lattices(self.encoding_, texts)
-        own = self.classifier_
-        if hasattr(own, "fit_on_draws"):  # draws anew as it goes
-            own.fit_on_draws(found, labels, draws=draws, k=k, rng=rng)
-            return
+        found, classifier = lattices(encoding, texts), _new(self.classifier)
+        if hasattr(classifier, "fit_on_draws"):  # draws anew as it goes
+            return classifier.fit_on_draws(found, labels, draws=draws, k=int(k), rng=rng)
+        if draws == "worst" and not hasattr(classifier, "predict_proba"):
+            raise ValueError(f"{type(classifier).__name__} has no predict_proba, which tells the worst of the draws")
         drawn = [[draw(lattice, rng) for lattice in found] for _ in range(k)]
         if draws == "random":
-            own.fit([*encoded, *(text for texts_drawn in drawn for text in texts_drawn)], np.tile(labels, k + 1))
-            return
-        own.fit(encoded, labels)
-        index = np.searchsorted(np.asarray(own.classes_), labels)
-        likelihoods = np.stack([own.predict_proba(one)[np.arange(len(labels)), index] for one in drawn])
+            classifier.fit([*encoded, *(text for one in drawn for text in one)], np.tile(labels, k + 1))
+            return classifier
+        classifier.fit(encoded, labels)
+        index = np.searchsorted(np.asarray(classifier.classes_), labels)
+        likelihoods = np.stack([classifier.predict_proba(one)[np.arange(len(labels)), index] for one in drawn])
         worst = [drawn[int(j)][i] for i, j in enumerate(likelihoods.argmin(axis=0))]
-        self.classifier_ = _new(self.classifier)
-        self.classifier_.fit([*encoded, *worst], np.tile(labels, 2))
+        classifier = _new(self.classifier)
+        classifier.fit([*encoded, *worst], np.tile(labels, 2))
+        return classifier
+
+
+def _encoded(encoding: Encoding | None, texts: Sequence[Text]) -> list[Text]:
+    if encoding is None:
+        return list(texts)
+    return encoding(list(texts), threads=None)  # type: ignore[return-value, arg-type]
+
+
+def check_place(path: Path) -> None:
+    """Says why a model cannot be saved there, before it is trained."""
+    if path.resolve() == Path.cwd():
+        raise ModelError(f"{path} is the current folder, which cannot be replaced; name one in it")
+    if path.exists() and not path.is_dir():
+        raise ModelError(f"{path} is a file; a model is saved as a folder")
+    if path.is_dir() and any(path.iterdir()) and not (path / MANIFEST).exists():
+        raise ModelError(f"{path} is a folder with other things in it; choose one that is new, or holds a model")
 
 
 def as_texts(texts: Any) -> list[Text]:
@@ -236,6 +272,8 @@ def as_texts(texts: Any) -> list[Text]:
 
 
 def _as_pair(value: Any) -> Text:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         if len(value) == 1 and isinstance(value[0], str):
             return value[0]
@@ -245,7 +283,12 @@ def _as_pair(value: Any) -> Text:
 
 
 def _as_labels(labels: Any) -> NDArray[Any]:
-    found = np.asarray(labels if hasattr(labels, "__len__") else list(labels))
+    if isinstance(labels, str):
+        raise ValueError("the labels are one string; expected one label for each text")
+    labels = labels if hasattr(labels, "dtype") or hasattr(labels, "to_numpy") else list(labels)
+    if isinstance(labels, list) and len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("the labels are of several types; expected all str or all int")
+    found = np.asarray(labels)
     if found.ndim != 1:
         raise ValueError(f"the labels have shape {found.shape}; expected one label for each text")
     if found.dtype.kind == "f" and np.isnan(found).any():
@@ -321,6 +364,21 @@ def _load_classifier(folder: Path, name: str, trusted: Sequence[str]) -> Any:
     return skops.io.load(file, trusted=list(trusted))
 
 
+def _load_encoding(path: Path, fingerprint: str, surface: Surface | None) -> Encoding:
+    try:
+        encoding = Encoding.load(path / "encoding", surface=surface)
+    except FileNotFoundError:
+        raise ModelError(f"{path / 'encoding'} is missing") from None
+    if encoding.fingerprint != fingerprint:
+        raise ModelError(f"{path / 'encoding'} is another encoding than the model was trained with")
+    return encoding
+
+
+def _manifest_checksum(manifest: dict[str, Any]) -> str:
+    content = {key: value for key, value in manifest.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not path.exists():
@@ -339,8 +397,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         )
     if manifest.get("classifier") not in ("ngram", "transformer", "sklearn"):
         raise ModelError(f"{file} names the classifier {manifest.get('classifier')!r}, which this roben does not know")
-    for key, kind in (("files", dict), ("classes", list), ("is_encoded", bool)):
-        if not isinstance(manifest.get(key), kind):
+    for key, kind in (("files", dict), ("classes", list), ("encoding", str | None)):
+        if key not in manifest or not isinstance(manifest[key], kind):
             raise ModelError(f"{file} is damaged: {key} is missing")
     folder = (path / "classifier").resolve()
     for name, checksum in manifest["files"].items():
@@ -351,6 +409,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             raise ModelError(f"{path / name} is missing")
         if _checksum(data) != checksum:
             raise ModelError(f"{path / name} was edited or damaged: its checksum is not the one in {MANIFEST}")
+    if manifest.get("checksum") != _manifest_checksum(manifest):
+        raise ModelError(f"{file} was edited: its checksum does not match")
     return manifest
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roben.classifier.robust import ModelError
 from roben.extras import require
 from roben.lattice import Lattice, Text, draw
 
@@ -33,6 +34,8 @@ class TransformerClassifier:
     the two best classes are further apart than batching can move them (`tolerance_`, measured on this machine); any
     closer text is computed alone. What was certified is then what will be predicted, in whatever company.
     """
+
+    name_: str  # of what it was made from, once it was loaded from a folder
 
     def __init__(
         self,
@@ -113,6 +116,9 @@ class TransformerClassifier:
         scores = self._batched(texts)
         if not len(scores):
             return scores
+        if not np.isfinite(scores).all():
+            worst = int(np.argmax(~np.isfinite(scores).all(axis=1)))
+            raise ModelError(f"{self!r} gave the scores {scores[worst].tolist()} for {texts[worst]!r}: not finite")
         best = np.sort(scores, axis=1)
         for i in np.flatnonzero(best[:, -1] - best[:, -2] < self.tolerance_):
             scores[i] = self._alone(texts[int(i)])
@@ -122,9 +128,11 @@ class TransformerClassifier:
 
     def save_pretrained(self, path: Path) -> None:
         """Writes the model and its tokenizer as transformers does, and the classes beside them."""
-        self.model_.save_pretrained(path)
-        self.tokenizer_.save_pretrained(path)
-        config = {**self.get_params(), "model": Path(self.model).name, "classes": self.classes_.tolist()}
+        with _quiet():
+            self.model_.save_pretrained(path)
+            self.tokenizer_.save_pretrained(path)
+        name = getattr(self, "name_", Path(self.model).name)
+        config = {**self.get_params(), "model": name, "classes": self.classes_.tolist()}
         # Where it ran is not where it will run.
         del config["device"], config["precision"]
         (Path(path) / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
@@ -134,7 +142,9 @@ class TransformerClassifier:
         """Reads what `save_pretrained` wrote."""
         config = json.loads((Path(path) / CONFIG).read_text())
         classes = config.pop("classes")
+        # To train on, it starts from this folder; what it was made from is kept as a name.
         classifier = cls(**{**config, "model": str(path)}, device=device, precision=precision)
+        classifier.name_ = config["model"]
         classifier._open(len(classes))
         classifier.classes_ = np.array(classes)
         classifier._ready()
@@ -164,6 +174,8 @@ class TransformerClassifier:
                 callbacks=callbacks,
             )
             trainer.remove_callback(transformers.PrinterCallback)
+            if trainer.pop_callback(transformers.ProgressCallback) is not None:
+                trainer.add_callback(_silent_bar())
             trainer.train()
         # For bf16, accelerate wraps `forward` in the instance and leaves it so; texts are decided in fp32.
         for name in ("forward", "_original_forward"):
@@ -195,12 +207,26 @@ class TransformerClassifier:
         require("transformers", extra="transformers")
         import transformers
 
+        self._check_device()
         is_local = Path(self.model).is_dir()
         self.tokenizer_ = transformers.AutoTokenizer.from_pretrained(self.model, local_files_only=is_local)
         with _quiet():
             self.model_ = transformers.AutoModelForSequenceClassification.from_pretrained(
                 self.model, num_labels=n_classes, local_files_only=is_local, ignore_mismatched_sizes=True
             ).float()
+
+        longest = getattr(self.model_.config, "max_position_embeddings", None)
+        if longest is not None and self.max_length > longest:
+            raise ValueError(f"max_length is {self.max_length}, but {self.model!r} has {longest} positions")
+
+    def _check_device(self) -> None:
+        import torch
+
+        try:
+            torch.zeros(1, device=self._device())
+        except (RuntimeError, AssertionError) as error:
+            reason = str(error).split("\n")[0]
+            raise ValueError(f"device is {self.device!r}, which this machine does not have: {reason}") from None
 
     def _device(self) -> str:
         import torch
@@ -274,7 +300,7 @@ class TransformerClassifier:
         if not texts:
             return []
         mask = self.tokenizer_.mask_token or self.tokenizer_.unk_token
-        marked = [_replace_mask(text, mask) for text in texts]
+        marked = [_replace_mask(_without_surrogates(text), mask) for text in texts]
         sides = (marked,) if isinstance(marked[0], str) else tuple(map(list, zip(*marked, strict=True)))
         found = self.tokenizer_(*sides, truncation=True, max_length=self.max_length)
         return [{key: found[key][i] for key in found} for i in range(len(texts))]
@@ -331,6 +357,24 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+def _without_surrogates(text: Text) -> Text:
+    """Bytes that were no text came in as lone surrogates, which the tokenizers do not take."""
+    if isinstance(text, tuple):
+        return str(_without_surrogates(text[0])), str(_without_surrogates(text[1]))
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _silent_bar() -> Any:
+    """Trainer's progress bar, without the figures that it prints on stdout at the end."""
+    import transformers
+
+    class SilentBar(transformers.ProgressCallback):  # type: ignore[misc]
+        def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            pass
+
+    return SilentBar()
 
 
 def _replace_mask(text: Text, mask: str) -> Text:

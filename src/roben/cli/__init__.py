@@ -22,7 +22,12 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
+    if rest:  # files after an option are files too
+        if not hasattr(options, "files") or any(word.startswith("-") and word != "-" for word in rest):
+            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        options.files += rest
+    sys.set_int_max_str_digits(0)  # a long text has more perturbations than Python prints without this
     try:
         options.run(options)
         sys.stdout.flush()
@@ -32,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("roben: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (ValueError, TypeError, OSError, ImportError, RuntimeError) as error:
         print(f"roben: error: {one_line(error)}", file=sys.stderr)
         return 1
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import time
@@ -31,7 +30,9 @@ from roben.cli.terminal import (
 def train(options: argparse.Namespace) -> None:
     """Trains a classifier on encoded text and saves it as a folder."""
     from roben.classifier import RobustClassifier
+    from roben.classifier.robust import check_place
 
+    check_place(options.model)
     data = _labelled(options.data, options)
     held_out = None if options.dev is None else _labelled(options.dev, options)
     encoding = "none" if options.undefended else chosen_encoding(options)
@@ -50,7 +51,11 @@ def train(options: argparse.Namespace) -> None:
         "seconds": round(seconds, 2),
     }
     if held_out is not None:
-        summary["accuracy on dev"] = float((model.predict(held_out.texts) == list(held_out.labels or ())).mean())
+        labels = _labels_as_in(model, held_out)
+        unseen = set(labels) - set(model.classes_.tolist())
+        if unseen:
+            raise ValueError(f"{held_out.name} has the label {min(unseen, key=str)!r}, which was not seen in training")
+        summary["accuracy on dev"] = float((model.predict(held_out.texts) == labels).mean())
     print_summary(summary, options)
 
 
@@ -63,10 +68,15 @@ def predict(options: argparse.Namespace) -> None:
         if not options.json:
             sys.stdout.writelines(f"{label}\n" for label in model.predict(texts).tolist())
             continue
-        probabilities = model.predict_proba(texts).tolist()
-        classes = [str(label) for label in model.classes_.tolist()]
-        for text, label, row in zip(texts, model.predict(texts).tolist(), probabilities, strict=True):
-            print(json.dumps({"text": text, "label": label, "probabilities": dict(zip(classes, row, strict=True))}))
+        rows = [
+            {"text": text, "label": label} for text, label in zip(texts, model.predict(texts).tolist(), strict=True)
+        ]
+        if hasattr(model, "predict_proba"):
+            classes = [str(label) for label in model.classes_.tolist()]
+            for row, shares in zip(rows, model.predict_proba(texts).tolist(), strict=True):
+                row["probabilities"] = dict(zip(classes, shares, strict=True))
+        for row in rows:
+            print(json.dumps(row))
 
 
 def certify(options: argparse.Namespace) -> None:
@@ -125,11 +135,17 @@ def quickstart(options: argparse.Namespace) -> None:
     if options.json:
         print_json(result.as_json())
         return
+    for part in result.report(_command()):
+        console().print(part, soft_wrap=True, markup=False, highlight=False)
+
+
+def _command() -> str:
+    """How roben was called, for commands that are shown to be typed."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return "python -m roben"
     # In an environment that is not active, `roben` alone would not be found.
-    is_hidden = Path(sys.argv[0]).name == "roben" and shutil.which("roben") is None
-    command = os.path.relpath(sys.argv[0]) if is_hidden else "roben"
-    for part in result.report(command):
-        console().print(part)
+    return str(called) if called.name == "roben" and shutil.which("roben") is None else "roben"
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -218,11 +234,8 @@ def _bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def _spinner(title: str) -> Iterator[None]:
-    on_stderr = console(stderr=True)
-    if not on_stderr.is_terminal:
-        yield
-        return
-    with on_stderr.status(title):
+    with progress() as report:
+        report(title, 0.0)
         yield
 
 

@@ -36,7 +36,14 @@ def progress() -> Iterator[StageProgress]:
 
     on_stderr = console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn()
-    with Progress(*columns, console=on_stderr, disable=not on_stderr.is_terminal) as bars:
+    bars_on_stderr = Progress(
+        *columns,
+        console=on_stderr,
+        disable=not on_stderr.is_terminal,
+        redirect_stdout=False,  # results go to stdout while the bar is shown
+        redirect_stderr=False,
+    )
+    with bars_on_stderr as bars:
         tasks: dict[str, TaskID] = {}
 
         def report(stage: str, share: float) -> None:
