@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,10 @@ def _measured(encoding: roben.Encoding, classifier: Any, train: Any, dev: Any, q
     def certify() -> list[roben.Certificate]:
         return list(roben.certify(model, dev.texts, dev.labels))
 
-    accuracy = roben.robust_accuracy(certify())
+    model.encoding_ = dataclasses.replace(encoding)  # has met no token yet
+    certificates: list[roben.Certificate] = []
+    first = seconds(lambda: certificates.extend(certify()))
+    accuracy = roben.robust_accuracy(certificates)
     rounds = 2 if quick else 7
     predicting, certifying = [], []
     for _ in range(rounds):  # in turns, so that both meet the same noise
@@ -60,6 +64,7 @@ def _measured(encoding: roben.Encoding, classifier: Any, train: Any, dev: Any, q
     return {
         "seconds_training": training,
         "seconds_predicting": summary(predicting),
+        "seconds_certifying_first": first,
         "seconds_certifying": summary(certifying),
         "predictions_per_example": accuracy.n_predictions / accuracy.n,
         "standard": accuracy.standard,
@@ -88,6 +93,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
                 name,
                 f"{figures['seconds_training']:.1f}",
                 f"{predicting['best']:.3f}",
+                f"{figures['seconds_certifying_first']:.3f}",
                 f"{certifying['best']:.3f}",
                 f"{ratio:.1f}",
                 f"{figures['predictions_per_example']:.2f}",
@@ -96,7 +102,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
                 *met,
             )
         )
-    columns = ("", "training, s", "predicting, s", "certifying, s", "ratio", "predictions an example")
+    columns = ("", "training, s", "predicting, s", "certifying first, s", "again, s", "ratio", "predictions an example")
     return [
         table(
             "Certificates",
@@ -104,6 +110,7 @@ def tables(result: dict[str, Any]) -> list[Table]:
             rows,
             f"{result['examples']:,} examples of {result['data']}, trained on {result['training_rows']:,}; general "
             "English encodings of 100,000 words, γ = 0.3. NgramClassifier is certified by dynamic programming, which "
-            "is exact for any number of encodings; TF-IDF with logistic regression by enumeration.",
+            "is exact for any number of encodings; TF-IDF with logistic regression by enumeration. The first time the "
+            "encoding meets the tokens; what it found it remembers. The ratio is of the best runs after that.",
         )
     ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from roben.classifier.robust import RobustClassifier, as_texts
 from roben.encoding import Encoding
-from roben.lattice import Lattice, Slots, Text, lattices
+from roben.lattice import Lattice, Text, lattices
 
 __all__ = ["Certificate", "RobustAccuracy", "certify", "robust_accuracy"]
 
@@ -149,11 +149,11 @@ def _certify(
     limit: int,
     progress: Callable[[int], None] | None,
 ) -> Iterator[Certificate]:
-    oracle, slots = _Oracle(model), Slots(encoding)
+    oracle = _Oracle(model)
     examples = _examples(texts, labels, model)
     done = 0
     while window := list(islice(examples, WINDOW)):
-        found = lattices(encoding, [text for text, _ in window], slots)
+        found = lattices(encoding, [text for text, _ in window])
         searches = [_Search(lattice, label, budget, limit) for lattice, (_, label) in zip(found, window, strict=True)]
         if hasattr(model.classifier_, "fewest_changes"):
             _search_exactly(model, searches, oracle)

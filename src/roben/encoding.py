@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from roben import artifact
 from roben.artifact import ArtifactError
@@ -19,7 +19,10 @@ from roben.surface import EditOne, Surface, surface_from_config
 from roben.typed import TypedText
 from roben.vocabulary import Vocabulary
 
-__all__ = ["Encoding", "Explanation", "StageProgress"]
+__all__ = ["Encoding", "Explanation", "Slot", "Slots", "StageProgress"]
+
+# Tokens whose slots are kept, so that a stream of any length takes bounded memory.
+REMEMBERED = 1 << 17
 
 Pair = tuple[str, str]
 StageProgress = Callable[[str, float], None]
@@ -37,6 +40,28 @@ class Explanation:
     code: str
     reachable: frozenset[str]
     """The codes of everything that the attacker may type for the token."""
+
+
+class Slot(NamedTuple):
+    """One token: its codes, its own first, and the size of its ball."""
+
+    token: str
+    codes: tuple[str, ...]
+    n_typos: int
+
+
+class Slots(dict[str, Slot]):
+    """The slot of every token of an encoding, made when it is first asked for."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+
+    def __missing__(self, token: str) -> Slot:
+        if len(self) > REMEMBERED:
+            self.clear()
+        codes, n_typos = self.encoding.slot(token)
+        slot = self[token] = Slot(token, codes, n_typos)
+        return slot
 
 
 @dataclass(frozen=True)
@@ -201,6 +226,11 @@ class Encoding:
             self._check_ball(self._token(token))
         codes, n_typos = self._encoder.slot(token)
         return codes, self.surface.count(token) if n_typos is None else n_typos
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The slots of tokens, each made when it is first asked for: `encoding.slots[token]`."""
+        return Slots(self)
 
     def typo_with(self, token: str, code: str) -> str:
         """A typo of the token that has this code."""

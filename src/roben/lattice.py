@@ -7,26 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
-from roben.encoding import Encoding
+from roben.encoding import Encoding, Slot
 
-__all__ = ["Lattice", "Slot", "Slots", "draw", "lattices"]
-
-# Tokens whose slots are kept, so that a stream of any length takes bounded memory.
-REMEMBERED = 1 << 17
+__all__ = ["Lattice", "draw", "lattices"]
 
 Text = str | tuple[str, str]
-
-
-class Slot(NamedTuple):
-    """One token: its codes, its own first, and the size of its ball."""
-
-    token: str
-    codes: tuple[str, ...]
-    n_typos: int
 
 
 @dataclass(frozen=True)
@@ -83,23 +71,9 @@ class Lattice:
                     yield n_changes, codes
 
 
-class Slots(dict[str, Slot]):
-    """The slot of every token of an encoding, made when it is first asked for."""
-
-    def __init__(self, encoding: Encoding) -> None:
-        self.encoding = encoding
-
-    def __missing__(self, token: str) -> Slot:
-        if len(self) > REMEMBERED:
-            self.clear()
-        codes, n_typos = self.encoding.slot(token)
-        slot = self[token] = Slot(token, codes, n_typos)
-        return slot
-
-
-def lattices(encoding: Encoding, texts: Iterable[Text], slots: Slots | None = None) -> list[Lattice]:
-    """The lattice of every text. Slots that are handed in are used, and added to."""
-    known = Slots(encoding) if slots is None else slots
+def lattices(encoding: Encoding, texts: Iterable[Text]) -> list[Lattice]:
+    """The lattice of every text."""
+    known = encoding.slots
 
     def side(text: str) -> tuple[Slot, ...]:
         return tuple([known[token] for token in encoding.tokenize(text)])
