@@ -42,7 +42,6 @@ public:
     void encode(std::string_view text, std::string& out) const;
 
     std::string_view spelling(Id code) const;  // of a word or UNKNOWN
-    std::size_t size() const { return codes_.size(); }
 
 private:
     Id find_word(std::string_view token) const;

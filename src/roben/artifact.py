@@ -82,7 +82,7 @@ def write(path: Path, config: dict[str, Any], words: tuple[str, ...], arrays: di
         "kind": KIND,
         "format": FORMAT,
         "roben": __version__,
-        "fingerprint": fingerprint(config, words, arrays),
+        "fingerprint": _fingerprint(config, data["words"], arrays),
         "config": config,
         "n_words": len(words),
         "n_codes": _n_codes(arrays),

@@ -15,11 +15,10 @@ import numpy as np
 
 from roben.kernel import split_name
 from roben.surface import InternalPermutation, Surface
-from roben.typed import TypedText
+from roben.typed import Text, TypedText
 
 __all__ = ["AttackResult", "attack_accuracy", "beam_search", "paper_sample"]
 
-Text = str | tuple[str, str]
 Progress = Callable[[int], None]
 Sample = Callable[[Surface, str, np.random.Generator], Sequence[str]]
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from roben.classifier.robust import RobustClassifier, as_texts
 from roben.encoding import Encoding
-from roben.lattice import Lattice, Text, lattices
+from roben.lattice import Lattice, lattices
+from roben.typed import Text
 
 __all__ = ["Certificate", "RobustAccuracy", "certify", "robust_accuracy"]
 

@@ -22,10 +22,10 @@ from random import Random
 from typing import Any
 
 from roben.extras import require
+from roben.typed import Text
 
 __all__ = ["DataError", "Dataset", "Text", "glue", "hub", "load", "read", "reviews"]
 
-Text = str | tuple[str, str]
 Label = str | int
 
 SPLITS = ("train", "dev", "test")

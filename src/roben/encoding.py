@@ -59,8 +59,7 @@ class Slots(dict[str, Slot]):
     def __missing__(self, token: str) -> Slot:
         if len(self) > REMEMBERED:
             self.clear()
-        codes, n_typos = self.encoding.slot(token)
-        slot = self[token] = Slot(token, codes, n_typos)
+        slot = self[token] = self.encoding.slot(token)
         return slot
 
 
@@ -220,12 +219,12 @@ class Encoding:
         codes: frozenset[str] = self._encoder.reachable(token)
         return codes
 
-    def slot(self, token: str) -> tuple[tuple[str, ...], int]:
+    def slot(self, token: str) -> Slot:
         """`code` and `reachable` of a token from `tokenize`, its own code first; and |B(token)|."""
         if not self._is_native:
             self._check_ball(self._token(token))
         codes, n_typos = self._encoder.slot(token)
-        return codes, self.surface.count(token) if n_typos is None else n_typos
+        return Slot(token, codes, self.surface.count(token) if n_typos is None else n_typos)
 
     @cached_property
     def slots(self) -> Slots:

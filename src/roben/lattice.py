@@ -11,10 +11,9 @@ from math import prod
 import numpy as np
 
 from roben.encoding import Encoding, Slot
+from roben.typed import Text
 
 __all__ = ["Lattice", "draw", "lattices"]
-
-Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True)

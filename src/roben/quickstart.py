@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +172,6 @@ def _example(
         attacked=typed,
         n_changed=result.n_changed,
         encoded=encoding(text),
-        n_perturbations=prod(encoding.slot(token)[1] for token in encoding.tokenize(text)),
+        n_perturbations=proved[result.text].n_perturbations,
         n_encodings=proved[result.text].n_encodings,
     )

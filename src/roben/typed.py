@@ -8,7 +8,10 @@ from functools import cached_property
 
 from roben.kernel import native_kernel
 
-__all__ = ["TypedText"]
+__all__ = ["Text", "TypedText"]
+
+# What is classified: a text, or a pair of texts.
+Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roben.extras import require
+from roben.typed import Text
 
 __all__ = ["NgramClassifier", "Weakest"]
 
@@ -24,7 +25,6 @@ ONE = 1 << 32
 # A sum for what cannot be: above all others, and small enough to add to.
 IMPOSSIBLE = 1 << 61
 
-Text = str | tuple[str, str]
 # Of each token of each side of a text: the codes that it can take, its own first.
 Lattice = Sequence[Sequence[Sequence[str]]]
 # Of each token, by its code and the number of changes so far, which code of the token before led there.

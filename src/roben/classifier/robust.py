@@ -18,9 +18,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from roben.classifier.ngram import NgramClassifier, Text
+from roben.classifier.ngram import NgramClassifier
 from roben.encoding import Encoding
 from roben.surface import Surface
+from roben.typed import Text
 
 __all__ = ["ModelError", "RobustClassifier", "as_texts"]
 

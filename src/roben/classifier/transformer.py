@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from roben.classifier.robust import ModelError
 from roben.extras import require
-from roben.lattice import Lattice, Text, draw
+from roben.lattice import Lattice, draw
+from roben.typed import Text
 
 __all__ = ["TransformerClassifier"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -78,9 +79,7 @@ def explain(options: argparse.Namespace) -> None:
         word = "—" if e.word is None else e.word if e.word != e.token else ""
         reachable = some(sorted(e.reachable, key=lambda code: (code != e.code, code)), 6)
         table.add_row(*map(plain, (e.token, word, e.code, reachable, some(e.cluster, 6))))
-    n_encodings = 1
-    for e in explanations:
-        n_encodings *= len(e.reachable)
+    n_encodings = math.prod(len(e.reachable) for e in explanations)
     console().print(table)
     counted = "1 encoding" if n_encodings == 1 else f"{n_encodings:,} encodings"
     console().print(f"\n{counted} can be reached by typos.", highlight=False)
