@@ -132,14 +132,13 @@ def predict_again(model: Any, certificates: list[Any]) -> dict[str, Any]:
         expected += [certificate.label] * len(own)
     order = np.random.default_rng(0).permutation(len(encoded))
     encoded, expected = [encoded[i] for i in order], np.array(expected)[order]
-    padded, size = classifier._padded, classifier.predict_batch_size
-    pad = partial(classifier.tokenizer_.pad, return_tensors="pt")
+    batched, size = classifier._batched, classifier.predict_batch_size
     result: dict[str, Any] = {"n_encodings": len(encoded)}
     reference = classifier._batched(encoded)
     for batch_size, length in ((1, None), (7, None), (512, None), (32, 64), (100, 128)):
         classifier.predict_batch_size = batch_size
         if length is not None:
-            classifier._padded = partial(pad, padding="max_length", max_length=length)
+            classifier._batched = partial(batched, width=length)
         changed = int((classifier.predict(encoded) != expected).sum())
         moved = classifier._batched(encoded)
         result[f"batch {batch_size}, padded to {length or 'the longest'}"] = {
@@ -147,7 +146,7 @@ def predict_again(model: Any, certificates: list[Any]) -> dict[str, Any]:
             "changed without the one numeric path": int((moved.argmax(axis=1) != reference.argmax(axis=1)).sum()),
             "largest move of a score": float(np.abs(moved - reference).max()),
         }
-        classifier._padded, classifier.predict_batch_size = padded, size
+        classifier._batched, classifier.predict_batch_size = batched, size
     return result
 
 

@@ -32,7 +32,10 @@ STAGES = (
     "classifier",
     "certificate",
     "attack",
+    "baseline",
     "data",
+    "victim",
+    "experiment",
     "quickstart",
 )
 LATER = ("classifier", "certificate", "report", "cli")

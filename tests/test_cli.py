@@ -20,7 +20,7 @@ from roben.certificate import certify
 from roben.classifier import RobustClassifier
 from roben.quickstart import run as quickstart
 
-COMMANDS = ("build", "encode", "explain", "inspect", "train", "predict", "certify", "quickstart")
+COMMANDS = ("build", "encode", "explain", "inspect", "train", "predict", "certify", "quickstart", "attack", "paper")
 GOOD, BAD = ("a good film", "great story", "lovely , just lovely"), ("a bad film", "awful story", "dull , just dull")
 
 
@@ -159,7 +159,7 @@ def test_a_command_line_that_is_wrong_exits_with_two(run, arguments):
         (["train", "films.csv", "films.tsv", "-e", "encoding"], "films.csv is a file; a model is saved as a folder"),
         (["train", "encoding", "films.tsv", "-e", "encoding"], "a folder with other things in it"),
         (["predict", "nowhere", "films.txt"], "nowhere does not exist; `roben train` makes a model"),
-        (["predict", "encoding", "films.txt"], "holds no roben-model.json: it is no model"),
+        (["predict", "encoding", "films.txt"], "holds neither roben-model.json (roben) nor config.json"),
         (["predict", "model", "nowhere.txt"], "nowhere.txt: No such file or directory"),
         (["predict", "model", "nowhere.csv"], "nowhere.csv does not exist"),
         (["predict", "model", "films.csv", "--text", "review", "other"], "the classifier was trained on single texts"),

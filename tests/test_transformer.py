@@ -3,6 +3,7 @@
 import json
 import socket
 from copy import deepcopy
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from sklearn.base import clone
 import roben
 from roben import cli, extras
 from roben.certificate import certify
-from roben.classifier import ModelError, RobustClassifier, TransformerClassifier, transformer
+from roben.classifier import ModelError, RobustClassifier, TransformerClassifier
+from roben.classifier.training import Training
 from roben.extras import MissingExtraError
 from roben.lattice import lattices
 
@@ -183,10 +185,6 @@ def at_a_tie(model: RobustClassifier, texts) -> TransformerClassifier:
     return classifier
 
 
-def padded_more(classifier: TransformerClassifier, tokens):
-    return classifier.tokenizer_.pad(tokens, return_tensors="pt", padding="max_length", max_length=40)
-
-
 @pytest.mark.parametrize("is_near", [False, True], ids=["clear", "near ties"])
 def test_predictions_do_not_depend_on_the_company_of_a_text(model, is_near, monkeypatch):
     texts = sentences(150, 3)[0]
@@ -199,7 +197,7 @@ def test_predictions_do_not_depend_on_the_company_of_a_text(model, is_near, monk
         monkeypatch.setattr(model.classifier_, "predict_batch_size", size)
         assert model.predict(texts).tolist() == expected
         assert model.predict([texts[i] for i in order]).tolist() == [expected[i] for i in order]
-    monkeypatch.setattr(model.classifier_, "_padded", lambda tokens: padded_more(model.classifier_, tokens))
+    monkeypatch.setattr(model.classifier_, "_batched", partial(model.classifier_._batched, width=40))
     assert model.predict(texts).tolist() == expected
 
 
@@ -263,7 +261,7 @@ def test_whatever_is_typed_for_a_robust_example_is_classified_rightly(model, wor
     assert len(set(typed)) > 3000
     assert (model.predict(typed) == gold).all()
     monkeypatch.setattr(model.classifier_, "predict_batch_size", 7)
-    monkeypatch.setattr(model.classifier_, "_padded", lambda tokens: padded_more(model.classifier_, tokens))
+    monkeypatch.setattr(model.classifier_, "_batched", partial(model.classifier_._batched, width=40))
     assert (model.predict(typed) == gold).all()
 
 
@@ -301,18 +299,15 @@ def test_what_is_unknown_reaches_the_model_as_the_mask_of_its_tokenizer(tmp_path
     texts = ["good film", "the xylograph film , xylograph", "a [MASK] film", "Qwertzuiop"]
     model = RobustClassifier(words, classifier).fit(texts, [0, 1, 0, 1])
     assert words(texts[1]) == "the [MASK] film , [MASK]"
-    shown = []
-    pad = model.classifier_._padded
-    monkeypatch.setattr(model.classifier_, "_padded", lambda tokens: shown.extend(tokens) or pad(tokens))
-    model.predict([texts[1]])
+    shown = model.classifier_._columns(model.encode([texts[1]]))["input_ids"]
     vocabulary = model.classifier_.tokenizer_.get_vocab()
     expected = [vocabulary[token] for token in ("[CLS]", "the", mask, "film", ",", mask, "[SEP]")]
-    assert [tokens["input_ids"] for tokens in shown] == [expected]
+    assert shown == [expected]
     assert model.classifier_.tokenizer_.mask_token_id == vocabulary[mask]
 
     pairs = RobustClassifier(words, classifier).fit([(text, "xylograph") for text in texts], [0, 1, 0, 1])
-    (tokens,) = pairs.classifier_._tokenize(pairs.encode([("a film", "xylograph")]))
-    assert tokens["input_ids"][-2] == vocabulary[mask]
+    (tokens,) = pairs.classifier_._columns(pairs.encode([("a film", "xylograph")]))["input_ids"]
+    assert tokens[-2] == vocabulary[mask]
 
 
 @pytest.fixture(scope="module")
@@ -326,8 +321,8 @@ def of_pairs(bert, words) -> RobustClassifier:
 
 def test_pairs_reach_the_model_as_pairs(of_pairs):
     classifier = of_pairs.classifier_
-    (tokens,) = classifier._tokenize([("good film", "bad plot was")])
-    assert tokens["token_type_ids"] == [0, 0, 0, 0, 1, 1, 1, 1]
+    (sides,) = classifier._columns([("good film", "bad plot was")])["token_type_ids"]
+    assert sides == [0, 0, 0, 0, 1, 1, 1, 1]
     texts, labels = sentences(100, 11)
     pairs = list(zip(sentences(100, 12)[0], texts, strict=True))
     assert of_pairs.score(pairs, labels) > 0.9
@@ -365,9 +360,9 @@ def test_what_lies_beyond_the_longest_length_does_not_matter(model, words):
 
 
 def test_of_a_long_pair_both_sides_are_cut(of_pairs, words):
-    (tokens,) = of_pairs.classifier_._tokenize(words([("the film " * 40, "a plot " * 40)]))
-    assert len(tokens["input_ids"]) == 40
-    assert 15 < sum(tokens["token_type_ids"]) < 25
+    (sides,) = of_pairs.classifier_._columns(words([("the film " * 40, "a plot " * 40)]))["token_type_ids"]
+    assert len(sides) == 40
+    assert 15 < sum(sides) < 25
 
 
 @pytest.mark.parametrize("text", ["", " ", "?", "\0", "\x7f", "👍🏽", "film " * 500, "x" * 5000])
@@ -381,11 +376,22 @@ def test_odd_texts_are_predicted_and_certified(model, text):
 # -- training on what an attacker could make of a text ------------------------------------------------------
 
 
+@pytest.fixture
+def shown(monkeypatch) -> list[list[str]]:
+    """The texts that training shows, by epoch."""
+    show, shown = Training.show, []
+
+    def watched(self, columns, tokenizer):
+        pieces = map(tokenizer.convert_ids_to_tokens, columns["input_ids"])
+        shown.append([" ".join(tokens[1:-1]) for tokens in pieces])
+        show(self, columns, tokenizer)
+
+    monkeypatch.setattr(Training, "show", watched)
+    return shown
+
+
 @pytest.mark.parametrize("draws", ["random", "worst"])
-def test_draws_are_shown_anew_in_every_epoch(bert, words, draws, monkeypatch):
-    shown = []
-    show = transformer._Shown.show
-    monkeypatch.setattr(transformer._Shown, "show", lambda self, texts: shown.append(list(texts)) or show(self, texts))
+def test_draws_are_shown_anew_in_every_epoch(bert, words, draws, shown):
     texts, labels = sentences(40, 16)
     model = RobustClassifier(words, classifier_of(bert, epochs=3)).fit(texts, labels, draws=draws, k=3, seed=1)
     assert len(shown) == 3
@@ -410,10 +416,10 @@ def test_training_on_draws_twice_gives_the_same_weights(bert, words):
     assert one != other
 
 
-def test_of_k_draws_the_worst_is_the_one_the_model_is_least_sure_of(bert, words, monkeypatch):
+def test_of_k_draws_the_worst_is_the_one_the_model_is_least_sure_of(bert, words, shown, monkeypatch):
     texts, labels = sentences(30, 18)
-    shown, drawn = [], []
-    show, batched = transformer._Shown.show, TransformerClassifier._batched
+    drawn = []
+    batched = TransformerClassifier._batched
 
     def watched(self, asked):
         scores = batched(self, asked)
@@ -421,7 +427,6 @@ def test_of_k_draws_the_worst_is_the_one_the_model_is_least_sure_of(bert, words,
             drawn.append((list(asked), scores))
         return scores
 
-    monkeypatch.setattr(transformer._Shown, "show", lambda self, given: shown.append(list(given)) or show(self, given))
     monkeypatch.setattr(TransformerClassifier, "_batched", watched)
     rng = np.random.default_rng(0)
     classifier_of(bert, epochs=2).fit_on_draws(lattices(words, texts), labels, draws="worst", k=4, rng=rng)
@@ -518,7 +523,7 @@ def test_an_unknown_precision_is_refused(bert, words):
         RobustClassifier(words, classifier_of(bert, precision="fp16")).fit(["good", "bad"], [1, 0])
 
 
-@pytest.mark.parametrize("package", ["torch", "transformers", "accelerate"])
+@pytest.mark.parametrize("package", ["torch", "transformers"])
 def test_a_missing_package_is_named_with_its_extra(bert, words, package, monkeypatch):
     find = extras.find_spec
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == package else find(name))

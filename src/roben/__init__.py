@@ -11,9 +11,9 @@ from roben.artifact import ArtifactError
 from roben.encoding import Encoding, Explanation
 
 if TYPE_CHECKING:
-    from roben import attack, data
+    from roben import attack, baseline, data
     from roben.certificate import Certificate, RobustAccuracy, certify, robust_accuracy
-    from roben.classifier import ModelError, NgramClassifier, RobustClassifier, TransformerClassifier
+    from roben.classifier import ModelError, NgramClassifier, RobustClassifier, TransformerClassifier, open_model
 
 __version__ = "0.1.0"
 
@@ -35,9 +35,11 @@ __all__ = [
     "Vocabulary",
     "agglomerate",
     "attack",
+    "baseline",
     "certify",
     "connected_components",
     "data",
+    "open_model",
     "robust_accuracy",
     "typo_graph",
 ]
@@ -51,8 +53,10 @@ _LATER = {
     "RobustClassifier": "roben.classifier",
     "TransformerClassifier": "roben.classifier",
     "attack": "roben.attack",
+    "baseline": "roben.baseline",
     "certify": "roben.certificate",
     "data": "roben.data",
+    "open_model": "roben.classifier",
     "robust_accuracy": "roben.certificate",
 }
 

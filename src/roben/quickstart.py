@@ -123,15 +123,15 @@ def run(path: Path, *, seed: int = 0, progress: StageProgress = lambda stage, sh
         certificates[name] = [] if model.encoding_ is None else list(certify(model, test.texts, gold))
 
     results: dict[str, list[attack.AttackResult]] = {}
-    for i, (name, model) in enumerate(models.items()):
-        results[name] = attack.beam_search(width=5)(
-            model,
-            test.texts,
-            gold,
-            surface,
-            seed=seed,
-            progress=lambda done, i=i: progress("attacking", (i + done / len(test)) / len(models)),
-        )
+    n_attacked = 0
+
+    def count(result: attack.AttackResult) -> None:
+        nonlocal n_attacked
+        n_attacked += 1
+        progress("attacking", n_attacked / (len(models) * len(test)))
+
+    for name, model in models.items():
+        results[name] = attack.beam_search(width=5)(model, test.texts, gold, surface, seed=seed, progress=count)
     rows = []
     for name, model in models.items():
         proved = robust_accuracy(certificates[name]) if certificates[name] else None

@@ -9,7 +9,8 @@ from roben.extras import require
 require("sklearn", extra="classify")
 
 from roben.classifier.ngram import NgramClassifier  # noqa: E402
+from roben.classifier.opened import open_model  # noqa: E402
 from roben.classifier.robust import ModelError, RobustClassifier  # noqa: E402
 from roben.classifier.transformer import TransformerClassifier  # noqa: E402
 
-__all__ = ["ModelError", "NgramClassifier", "RobustClassifier", "TransformerClassifier"]
+__all__ = ["ModelError", "NgramClassifier", "RobustClassifier", "TransformerClassifier", "open_model"]

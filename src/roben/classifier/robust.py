@@ -23,7 +23,15 @@ from roben.encoding import Encoding
 from roben.surface import Surface
 from roben.typed import Text
 
-__all__ = ["ModelError", "RobustClassifier", "as_texts"]
+__all__ = [
+    "ModelError",
+    "RobustClassifier",
+    "as_texts",
+    "check_place",
+    "checked_predictions",
+    "checked_probabilities",
+    "load_sklearn",
+]
 
 FORMAT = 1
 KIND = "roben model"
@@ -100,26 +108,14 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Many typed texts have one encoding: each is asked for once.
         different = list(dict.fromkeys(encoded))
         rows = {text: row for row, text in enumerate(different)}
-        probabilities = _checked_probabilities(self.classifier_, different, len(self.classes_))
+        probabilities = checked_probabilities(self.classifier_, different, len(self.classes_))
         return probabilities[[rows[text] for text in encoded]]
 
     def predict_encoded(self, encoded: Sequence[Text]) -> NDArray[Any]:
         """The class of each text that is encoded already: the one way in which this model decides."""
         if not encoded:
             return self.classes_[:0]
-        predicted = np.asarray(self.classifier_.predict(list(encoded)))
-        if predicted.shape != (len(encoded),):
-            raise ModelError(
-                f"{type(self.classifier_).__name__}.predict gave shape {predicted.shape} for {len(encoded)} texts; "
-                f"expected ({len(encoded)},): one class for each"
-            )
-        unknown = set(predicted.tolist()) - set(self.classes_.tolist())
-        if unknown:
-            raise ModelError(
-                f"{type(self.classifier_).__name__}.predict gave {min(unknown, key=str)!r}, "
-                f"which is none of its classes {self.classes_.tolist()}"
-            )
-        return predicted
+        return checked_predictions(self.classifier_, encoded, self.classes_.tolist())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -154,19 +150,25 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, trusted: Sequence[str] = (), surface: Surface | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        trusted: Sequence[str] = (),
+        surface: Surface | None = None,
+        device: str | None = None,
     ) -> RobustClassifier:
         """Reads a folder that `save` wrote.
 
         A `surface` of one's own has to be handed in again, as for `Encoding.load`. A scikit-learn model may be made of
-        types that skops does not know to be harmless; loading it names them, and `trusted` lets them pass.
+        types that skops does not know to be harmless; loading it names them, and `trusted` lets them pass. `device` is
+        where a transformer runs: a GPU if there is one.
         """
         path = Path(path)
         manifest = _read_manifest(path)
         model = cls()
         model.encoding_ = None if manifest["encoding"] is None else _load_encoding(path, manifest["encoding"], surface)
         try:
-            model.classifier_ = _load_classifier(path / "classifier", manifest["classifier"], trusted)
+            model.classifier_ = _load_classifier(path / "classifier", manifest["classifier"], trusted, device)
         except (ModelError, ImportError):
             raise
         except Exception as error:  # of whatever library reads it
@@ -265,7 +267,7 @@ def as_texts(texts: Any) -> list[Text]:
         texts = texts.to_numpy()
     if isinstance(texts, np.ndarray):
         texts = texts.tolist()
-    found: list[Text] = [text if isinstance(text, str) else _as_pair(text) for text in texts]
+    found: list[Text] = [str(text) if isinstance(text, str) else _as_pair(text) for text in texts]  # NumPy's str too
     n_pairs = sum(isinstance(text, tuple) for text in found)
     if 0 < n_pairs < len(found):
         raise ValueError(f"{n_pairs:,} of {len(found):,} texts are pairs; either all are or none is")
@@ -277,9 +279,9 @@ def _as_pair(value: Any) -> Text:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         if len(value) == 1 and isinstance(value[0], str):
-            return value[0]
+            return str(value[0])
         if len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str):
-            return value[0], value[1]
+            return str(value[0]), str(value[1])
     raise TypeError(f"found {value!r} ({type(value).__name__}) among the texts; expected a str, or a pair of str")
 
 
@@ -299,7 +301,23 @@ def _as_labels(labels: Any) -> NDArray[Any]:
     return found
 
 
-def _checked_probabilities(classifier: Any, encoded: Sequence[Text], n_classes: int) -> NDArray[np.float64]:
+def checked_predictions(classifier: Any, encoded: Sequence[Text], classes: list[Any]) -> NDArray[Any]:
+    """What a classifier's `predict` gives, if it is what it must be: one of its classes for each text."""
+    predicted = np.asarray(classifier.predict(list(encoded)))
+    name = type(classifier).__name__
+    if predicted.shape != (len(encoded),):
+        raise ModelError(
+            f"{name}.predict gave shape {predicted.shape} for {len(encoded)} texts; "
+            f"expected ({len(encoded)},): one class for each"
+        )
+    unknown = set(predicted.tolist()) - set(classes)
+    if unknown:
+        raise ModelError(f"{name}.predict gave {min(unknown, key=str)!r}, which is none of its classes {classes}")
+    return predicted
+
+
+def checked_probabilities(classifier: Any, encoded: Sequence[Text], n_classes: int) -> NDArray[np.float64]:
+    """What a classifier's `predict_proba` gives, if it is what it must be: finite, and a row for each text."""
     probabilities = np.asarray(classifier.predict_proba(list(encoded)), dtype=np.float64)
     name = type(classifier).__name__
     if probabilities.shape != (len(encoded), n_classes):
@@ -343,24 +361,28 @@ def _save_classifier(classifier: Any, folder: Path) -> str:
     return "sklearn"
 
 
-def _load_classifier(folder: Path, name: str, trusted: Sequence[str]) -> Any:
+def _load_classifier(folder: Path, name: str, trusted: Sequence[str], device: str | None) -> Any:
     if name == "ngram":
         return NgramClassifier.load(folder)
     if name == "transformer":
         from roben.classifier.transformer import TransformerClassifier
 
-        return TransformerClassifier.load(folder)
+        return TransformerClassifier.load(folder, device=device)
+    return load_sklearn(folder / "model.skops", trusted)
+
+
+def load_sklearn(file: Path, trusted: Sequence[str]) -> Any:
+    """A scikit-learn estimator that skops saved, if all that it holds is harmless or trusted."""
     from roben.extras import require
 
     require("skops", extra="classify")
     import skops.io
 
-    file = folder / "model.skops"
     untrusted = sorted(set(skops.io.get_untrusted_types(file=file)) - set(trusted))
     if untrusted:
         raise ModelError(
             f"{file} holds types that are not known to be harmless: {', '.join(untrusted)}. "
-            f"If you trust its author: RobustClassifier.load(path, trusted={untrusted!r})"
+            f"If you trust its author: trusted={untrusted!r}, or --trust for each of them on the command line"
         )
     return skops.io.load(file, trusted=list(trusted))
 

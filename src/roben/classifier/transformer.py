@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roben.classifier.padding import lengths, padded
 from roben.classifier.robust import ModelError
 from roben.extras import require
 from roben.lattice import Lattice, draw
@@ -21,14 +20,16 @@ from roben.typed import Text
 __all__ = ["TransformerClassifier"]
 
 CONFIG = "transformer.json"
+AT_ONCE = 1 << 14  # texts that are tokenised together
 MASK = "[MASK]"  # what encodings write for what they do not know
 
 
 class TransformerClassifier:
-    """Any `AutoModelForSequenceClassification`, fine-tuned with Hugging Face's Trainer. The defaults are the paper's.
+    """Any `AutoModelForSequenceClassification`, fine-tuned as its Trainer does. The defaults are the paper's.
 
     `model` is a name on the hub or a local folder; of a folder nothing is downloaded. `device` is "cuda", "cpu", …
-    (None: a GPU if there is one); `precision` is "fp32" or "bf16" (None: bf16 on a GPU that has it).
+    (None: a GPU if there is one); `precision` is "fp32" or "bf16" (None: bf16 on a GPU that has it);
+    `predict_batch_size` is how many texts are predicted together (None: 64, on a GPU 512).
 
     **One numeric path.** The last bits of a transformer's scores move with padding, batch size and precision. So a text
     is decided by its *own* scores: computed for it alone, unpadded, in fp32. Batches are only a short cut, taken where
@@ -46,7 +47,7 @@ class TransformerClassifier:
         batch_size: int = 8,
         epochs: float = 3,
         max_length: int = 128,
-        predict_batch_size: int = 64,
+        predict_batch_size: int | None = None,
         device: str | None = None,
         precision: str | None = None,
         seed: int = 0,
@@ -151,6 +152,36 @@ class TransformerClassifier:
         classifier._ready()
         return classifier
 
+    @classmethod
+    def from_pretrained(
+        cls, model: str, *, device: str | None = None, precision: str | None = None
+    ) -> TransformerClassifier:
+        """A classifier that was trained elsewhere: a local folder, or a name on the hub.
+
+        Its classes are the names in its `id2label`, or whole numbers where it has none of its own.
+        """
+        require("torch", extra="transformers")
+        require("transformers", extra="transformers")
+        import transformers
+
+        config = transformers.AutoConfig.from_pretrained(model, local_files_only=Path(model).is_dir())
+        kinds = getattr(config, "architectures", None) or []
+        if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            raise ModelError(
+                f"{model!r} is a {', '.join(kinds) or 'model of no kind'}, which does not classify; expected one that "
+                "was fine-tuned, …ForSequenceClassification. `roben train --transformer` fine-tunes it"
+            )
+        if config.num_labels < 2:
+            raise ModelError(f"{model!r} gives one score, as for regression; expected two classes or more")
+        names = [str(config.id2label[i]) for i in range(config.num_labels)]
+        classifier = cls(model, device=device, precision=precision)
+        classifier.max_length = min(512, getattr(config, "max_position_embeddings", 512))
+        classifier._open(config.num_labels)
+        is_unnamed = names == [f"LABEL_{i}" for i in range(len(names))]
+        classifier.classes_ = np.arange(len(names)) if is_unnamed else np.array(names)
+        classifier._ready()
+        return classifier
+
     # -- training ---------------------------------------------------------------------------------------
 
     def _fit(
@@ -158,50 +189,33 @@ class TransformerClassifier:
     ) -> TransformerClassifier:
         require("torch", extra="transformers")
         require("transformers", extra="transformers")
-        require("accelerate", extra="transformers")
         import transformers
+
+        from roben.classifier.training import Training, bar
 
         self.classes_, ranks = np.unique(np.asarray(labels), return_inverse=True)
         transformers.set_seed(self.seed)
         self._open(len(self.classes_))
-        shown = _Shown(self, texts, ranks.tolist())
-        callbacks = [] if redraw is None else [_redrawing(shown, redraw)]
-        with tempfile.TemporaryDirectory() as scratch:
-            trainer = transformers.Trainer(
-                model=self.model_,
-                args=self._arguments(scratch),
-                train_dataset=shown,
-                data_collator=transformers.DataCollatorWithPadding(self.tokenizer_),
-                callbacks=callbacks,
-            )
-            trainer.remove_callback(transformers.PrinterCallback)
-            if trainer.pop_callback(transformers.ProgressCallback) is not None:
-                trainer.add_callback(_silent_bar())
-            trainer.train()
-        # For bf16, accelerate wraps `forward` in the instance and leaves it so; texts are decided in fp32.
-        for name in ("forward", "_original_forward"):
-            vars(self.model_).pop(name, None)
+        training = Training(
+            self.model_.to(self._device()),
+            ranks,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            epochs=self.epochs,
+            max_length=self.max_length,
+            seed=self.seed,
+            in_bf16=self._uses_bf16(),
+        )
+        with bar(training.n_steps) as shown:
+            for epoch in range(training.n_epochs):
+                if epoch > 0 and redraw is not None:
+                    texts = redraw()
+                if epoch == 0 or redraw is not None:
+                    training.show(self._columns(texts), self.tokenizer_)
+                for _ in training.epoch(epoch):
+                    shown.update()
         self._ready()
         return self
-
-    def _arguments(self, scratch: str) -> Any:
-        import transformers
-
-        return transformers.TrainingArguments(
-            output_dir=scratch,
-            learning_rate=self.learning_rate,
-            per_device_train_batch_size=self.batch_size,
-            num_train_epochs=self.epochs,
-            seed=self.seed,
-            data_seed=self.seed,
-            bf16=self._uses_bf16(),
-            use_cpu=self._device() == "cpu",
-            save_strategy="no",
-            logging_strategy="no",
-            report_to=[],
-            disable_tqdm=not sys.stderr.isatty(),
-            remove_unused_columns=False,
-        )
 
     def _open(self, n_classes: int) -> None:
         require("torch", extra="transformers")
@@ -266,81 +280,56 @@ class TransformerClassifier:
             for n in range(0, 3 * 37, 3)
         ]
 
-    def _batched(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        """Scores from batches of like length: fast, and off in the last bits."""
+    def _batched(self, texts: Sequence[Text], *, width: int = 0) -> NDArray[np.float64]:
+        """Scores from batches of like length, as wide as the longest or as `width`: fast, and off in the last bits."""
+        parts = [self._scores_of(texts[at : at + AT_ONCE], width) for at in range(0, len(texts), AT_ONCE)]
+        return np.concatenate([np.zeros((0, len(self.classes_))), *parts])
+
+    def _scores_of(self, texts: Sequence[Text], width: int) -> NDArray[np.float64]:
         import torch
 
-        scores = np.zeros((len(texts), len(self.classes_)), dtype=np.float64)
-        tokens = self._tokenize(list(texts))
-        order = sorted(range(len(texts)), key=lambda i: (len(tokens[i]["input_ids"]), i))
+        columns, device = self._columns(list(texts)), self._device()
+        n_tokens = lengths(columns)
+        order = np.argsort(n_tokens, kind="stable")
+        widths = np.maximum(n_tokens[order], width)
+        matrices = padded(columns, int(widths[-1]), self.tokenizer_)
+        # All at once to the device, and all at once back: there each transfer costs as much as a batch.
+        shown = {name: torch.from_numpy(matrix[order]).to(device) for name, matrix in matrices.items()}
+        from_left = self.tokenizer_.padding_side == "left"
+        size = self.predict_batch_size or (512 if device.startswith("cuda") else 64)
         self.model_.eval()
-        device = self._device()
-        for start in range(0, len(order), self.predict_batch_size):
-            chosen = order[start : start + self.predict_batch_size]
-            batch = self._padded([tokens[i] for i in chosen]).to(device)
-            with (
-                torch.inference_mode(),
-                torch.autocast(device.split(":")[0], torch.bfloat16, enabled=self._uses_bf16()),
-            ):
-                scores[chosen] = self.model_(**batch).logits.float().cpu().numpy()
+        found = []
+        with torch.inference_mode(), torch.autocast(device.split(":")[0], torch.bfloat16, enabled=self._uses_bf16()):
+            for start in range(0, len(texts), size):
+                stop = min(start + size, len(texts))
+                wide = slice(-int(widths[stop - 1]), None) if from_left else slice(int(widths[stop - 1]))
+                batch = {name: matrix[start:stop, wide].long() for name, matrix in shown.items()}
+                found.append(self.model_(**batch).logits.float())
+        scores = np.zeros((len(texts), len(self.classes_)))
+        scores[order] = torch.cat(found).cpu().numpy()
         return scores
-
-    def _padded(self, tokens: list[dict[str, Any]]) -> Any:
-        return self.tokenizer_.pad(tokens, return_tensors="pt")
 
     def _alone(self, text: Text) -> NDArray[np.float64]:
         """The scores by which a text is decided: alone, unpadded, in fp32."""
         import torch
 
-        batch = self.tokenizer_.pad(self._tokenize([text]), return_tensors="pt").to(self._device())  # as long as it is
+        columns = self._columns([text])
+        batch = {name: torch.tensor(rows, device=self._device()) for name, rows in columns.items()}  # as long as it is
         with torch.inference_mode():
             scores: NDArray[np.float64] = self.model_(**batch).logits[0].double().cpu().numpy()
         return scores
 
-    def _tokenize(self, texts: list[Text]) -> list[dict[str, Any]]:
-        if not texts:
-            return []
+    def _columns(self, texts: list[Text]) -> dict[str, list[list[int]]]:
         mask = self.tokenizer_.mask_token or self.tokenizer_.unk_token
         marked = [_replace_mask(_without_surrogates(text), mask) for text in texts]
         sides = (marked,) if isinstance(marked[0], str) else tuple(map(list, zip(*marked, strict=True)))
-        found = self.tokenizer_(*sides, truncation=True, max_length=self.max_length)
-        return [{key: found[key][i] for key in found} for i in range(len(texts))]
+        return dict(self.tokenizer_(*sides, truncation=True, max_length=self.max_length))
 
     @staticmethod
     def _probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
         probabilities: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
         return probabilities
-
-
-class _Shown:
-    """The training texts as a torch data set, tokenised when they are shown."""
-
-    def __init__(self, classifier: TransformerClassifier, texts: list[Text], labels: list[int]) -> None:
-        self.classifier, self.labels = classifier, labels
-        self.show(texts)
-
-    def show(self, texts: list[Text]) -> None:
-        self.tokens = self.classifier._tokenize(texts)
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    def __getitem__(self, i: int) -> dict[str, Any]:
-        return {**self.tokens[i], "labels": self.labels[i]}
-
-
-def _redrawing(shown: _Shown, redraw: Callable[[], list[Text]]) -> Any:
-    """A callback that shows other texts in every epoch but the first."""
-    import transformers
-
-    class Redrawing(transformers.TrainerCallback):  # type: ignore[misc]
-        def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.global_step > 0:
-                shown.show(redraw())
-                shown.classifier.model_.train()
-
-    return Redrawing()
 
 
 @contextmanager
@@ -365,17 +354,6 @@ def _without_surrogates(text: Text) -> Text:
     if isinstance(text, tuple):
         return str(_without_surrogates(text[0])), str(_without_surrogates(text[1]))
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _silent_bar() -> Any:
-    """Trainer's progress bar, without the figures that it prints on stdout at the end."""
-    import transformers
-
-    class SilentBar(transformers.ProgressCallback):  # type: ignore[misc]
-        def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            pass
-
-    return SilentBar()
 
 
 def _replace_mask(text: Text, mask: str) -> Text:

@@ -13,7 +13,7 @@ import sys
 from typing import NoReturn
 
 from roben import __version__
-from roben.cli import encodings, models
+from roben.cli import attacks, encodings, models, paper
 from roben.cli.terminal import Command, one_line
 
 __all__ = ["main"]
@@ -72,4 +72,6 @@ def _parser() -> argparse.ArgumentParser:
 
     encodings.add_commands(command)
     models.add_commands(command)
+    attacks.add_commands(command)
+    paper.add_commands(command)
     return parser

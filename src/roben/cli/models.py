@@ -13,12 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from roben.cli.terminal import (
     Command,
     add_encoding_option,
     add_json_option,
     chosen_encoding,
     console,
+    counting_bar,
     plain,
     print_json,
     print_summary,
@@ -33,8 +36,8 @@ def train(options: argparse.Namespace) -> None:
     from roben.classifier.robust import check_place
 
     check_place(options.model)
-    data = _labelled(options.data, options)
-    held_out = None if options.dev is None else _labelled(options.dev, options)
+    data = labelled(options.data, options)
+    held_out = None if options.dev is None else labelled(options.dev, options)
     encoding = "none" if options.undefended else chosen_encoding(options)
     model = RobustClassifier(encoding, _classifier(options))
     start = time.perf_counter()
@@ -51,7 +54,7 @@ def train(options: argparse.Namespace) -> None:
         "seconds": round(seconds, 2),
     }
     if held_out is not None:
-        labels = _labels_as_in(model, held_out)
+        labels = labels_as_in(model, held_out)
         unseen = set(labels) - set(model.classes_.tolist())
         if unseen:
             raise ValueError(f"{held_out.name} has the label {min(unseen, key=str)!r}, which was not seen in training")
@@ -61,9 +64,9 @@ def train(options: argparse.Namespace) -> None:
 
 def predict(options: argparse.Namespace) -> None:
     """Predicts the class of every text: a line in, a line out."""
-    from roben.classifier import RobustClassifier
+    from roben.classifier import open_model
 
-    model = RobustClassifier.load(options.model, trusted=options.trust)
+    model = open_model(options.model, trusted=options.trust)
     for texts in _batches(options):
         if not options.json:
             sys.stdout.writelines(f"{label}\n" for label in model.predict(texts).tolist())
@@ -86,14 +89,14 @@ def certify(options: argparse.Namespace) -> None:
     from roben.classifier import RobustClassifier
 
     model = RobustClassifier.load(options.model, trusted=options.trust)
-    data = _labelled(options.data, options)
+    data = labelled(options.data, options)
     if options.sample is not None:
         data = data.sample(options.sample, seed=options.seed)
     found = []
     start = time.perf_counter()
-    with _bar("certifying", len(data)) as advance:
+    with counting_bar("certifying", len(data)) as advance:
         for certificate in certificates_of(
-            model, data.texts, _labels_as_in(model, data), budget=options.budget, limit=options.limit, progress=advance
+            model, data.texts, labels_as_in(model, data), budget=options.budget, limit=options.limit, progress=advance
         ):
             found.append(certificate)
             if options.json:
@@ -123,7 +126,7 @@ def certify(options: argparse.Namespace) -> None:
         },
         options,
     )
-    _show_broken([c for c in found if c.flips][: options.show])
+    show_broken([(c.index, c.label, c.flips, c.witness) for c in found if c.flips][: options.show])
 
 
 def quickstart(options: argparse.Namespace) -> None:
@@ -151,7 +154,7 @@ def _command() -> str:
 # -- reading ------------------------------------------------------------------------------------------------
 
 
-def _labelled(source: str, options: argparse.Namespace) -> Any:
+def labelled(source: str, options: argparse.Namespace) -> Any:
     from roben import data
 
     found = data.load(source, text=_columns(options.text), label=options.label)
@@ -160,10 +163,22 @@ def _labelled(source: str, options: argparse.Namespace) -> Any:
     return found
 
 
-def _labels_as_in(model: Any, data: Any) -> list[Any]:
-    """The labels, as str where those of the model are: a file with only some of the classes may read as numbers."""
+def labels_as_in(model: Any, data: Any) -> list[Any]:
+    """The labels as the model calls its classes.
+
+    A file with only some of the classes may read as numbers where the classes are str, and data sets number the
+    classes that a transformer names.
+    """
     labels = list(data.labels or ())
-    return [str(label) for label in labels] if model.classes_.dtype.kind == "U" else labels
+    known = np.asarray(getattr(model, "classes_", ()))
+    if known.dtype.kind != "U":
+        return labels
+    classes = known.tolist()
+    named = [str(label) for label in labels]
+    if set(named).isdisjoint(classes) and all(isinstance(n, int) and 0 <= n < len(classes) for n in labels):
+        print(f"the labels of {data.name} are taken as numbers of the classes {', '.join(classes)}", file=sys.stderr)
+        return [classes[n] for n in labels]
+    return named
 
 
 def _columns(names: list[str] | None) -> str | tuple[str, str] | None:
@@ -211,25 +226,20 @@ def _as_json(certificate: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(certificate).items() if name != "budget" or value is not None}
 
 
-def _show_broken(certificates: list[Any]) -> None:
+def show_broken(rows: list[tuple[int, Any, int, Any]]) -> None:
+    """Examples that typos break: number, label, changed tokens, and what was typed."""
     from rich.table import Table
 
-    if not certificates:
+    if not rows:
         return
     table = Table(box=None, pad_edge=False, header_style="bold", title="broken by typos", title_justify="left")
     for column in ("example", "label", "tokens", "typed"):
         table.add_column(column, overflow="fold")
-    for c in certificates:
-        typed = c.witness if isinstance(c.witness, str) else " ‖ ".join(c.witness)
-        table.add_row(str(c.index), plain(str(c.label)), str(c.flips), plain(typed))
+    for index, label, n_changed, typed in rows:
+        shown = typed if isinstance(typed, str) else " ‖ ".join(typed)
+        table.add_row(str(index), plain(str(label)), str(n_changed), plain(shown))
     console().print()
     console().print(table)
-
-
-@contextmanager
-def _bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    with progress() as report:
-        yield lambda done: report(title, done / max(1, total))
 
 
 @contextmanager
@@ -254,7 +264,7 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
     trainer.add_argument("model", type=Path, metavar="MODEL", help="the folder to write; a model there is replaced")
     trainer.add_argument("data", metavar="DATA", help=f"labelled text: {SOURCES}")
     trainer.add_argument("--dev", metavar="DATA", help="more labelled text, to measure accuracy on")
-    _add_column_options(trainer)
+    add_column_options(trainer)
     add_encoding_option(trainer)
     trainer.add_argument("--undefended", action="store_true", help="train without an encoding, for comparison")
     trainer.add_argument(
@@ -280,12 +290,12 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
         "  echo 'a gerat film' | roben predict reviews-model\n"
         "  roben predict reviews-model texts.csv --text review --json",
     )
-    predictor.add_argument("model", type=Path, metavar="MODEL", help="the folder of a model")
+    predictor.add_argument("model", metavar="MODEL", help="the folder of a model")
     predictor.add_argument(
         "files", nargs="*", metavar="FILE", help="texts: lines, or CSV, TSV, JSONL, Parquet; else stdin"
     )
     predictor.add_argument("--text", nargs="+", metavar="COLUMN", help="the column of the texts, or two of pairs")
-    _add_trust_option(predictor)
+    add_trust_option(predictor)
     add_json_option(predictor)
 
     certifier = command(
@@ -296,7 +306,7 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
     )
     certifier.add_argument("model", type=Path, metavar="MODEL", help="the folder of a model")
     certifier.add_argument("data", metavar="DATA", help=f"labelled text: {SOURCES}")
-    _add_column_options(certifier)
+    add_column_options(certifier)
     certifier.add_argument("--budget", type=int, metavar="B", help="the attacker may change B tokens (default: all)")
     certifier.add_argument(
         "--limit",
@@ -308,7 +318,7 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
     certifier.add_argument("--sample", type=int, metavar="N", help="take N examples at random")
     certifier.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
     certifier.add_argument("--show", type=int, default=5, metavar="N", help="show N broken examples (default: 5)")
-    _add_trust_option(certifier)
+    add_trust_option(certifier)
     add_json_option(certifier)
 
     starter = command(quickstart, "  roben quickstart\n  roben quickstart my-folder --json")
@@ -322,12 +332,12 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
 SOURCES = "a CSV, TSV, JSONL or Parquet file, reviews[:SPLIT], glue:FOLDER[:SPLIT], or hub:NAME[:SPLIT]"
 
 
-def _add_column_options(parser: argparse.ArgumentParser) -> None:
+def add_column_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", nargs="+", metavar="COLUMN", help="the column of the texts, or two of pairs")
     parser.add_argument("--label", metavar="COLUMN", help="the column of the labels")
 
 
-def _add_trust_option(parser: argparse.ArgumentParser) -> None:
+def add_trust_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="append",

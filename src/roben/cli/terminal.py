@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from roben.encoding import Encoding, StageProgress
+from roben.encoding import Encoding
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -30,12 +30,14 @@ def console(**options: Any) -> Any:
 
 
 @contextmanager
-def progress() -> Iterator[StageProgress]:
+def progress() -> Iterator[Callable[..., None]]:
     """A bar for every stage that reports, on stderr, and only where somebody watches."""
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
     on_stderr = console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn()
+    shown = "{task.description}", "{task.percentage:>3.0f}%", "{task.fields[note]}"
+    description, share_done, note_beside = map(TextColumn, shown)
+    columns = description, BarColumn(), share_done, TimeElapsedColumn(), note_beside
     bars_on_stderr = Progress(
         *columns,
         console=on_stderr,
@@ -46,16 +48,27 @@ def progress() -> Iterator[StageProgress]:
     with bars_on_stderr as bars:
         tasks: dict[str, TaskID] = {}
 
-        def report(stage: str, share: float) -> None:
+        def report(stage: str, share: float, note: str = "") -> None:
             for earlier in tasks.values():
                 bars.update(earlier, completed=1.0)
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=1.0)
-            bars.update(tasks[stage], completed=share)
+                tasks[stage] = bars.add_task(stage, total=1.0, note=note)
+            bars.update(tasks[stage], completed=share, note=note)
 
         yield report
         for task in tasks.values():
             bars.update(task, completed=1.0)
+
+
+@contextmanager
+def counting_bar(title: str, total: int) -> Iterator[Callable[..., None]]:
+    """A bar for things that are counted; a note may be shown beside it."""
+    with progress() as report:
+
+        def advance(done: int, note: str = "") -> None:
+            report(title, done / max(1, total), note)
+
+        yield advance
 
 
 def print_summary(summary: dict[str, Any], options: argparse.Namespace) -> None:

@@ -1,0 +1,174 @@
+"""What entries share: data, vocabularies, encodings, correctors and trained models, each made once and kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock
+
+from roben import data
+from roben.baseline import Corrected, TypoCorrector, augment, symspell
+from roben.classifier import NgramClassifier, RobustClassifier
+from roben.encoding import Encoding
+from roben.experiment.entry import TASKS, Entry, ExperimentError, Recipe
+from roben.surface import EditOne, InternalPermutation, Surface
+from roben.vocabulary import Vocabulary
+
+__all__ = ["Workshop"]
+
+T = TypeVar("T")
+VALIDATION_SEED = 0
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A folder where what was made lies until it is needed again.
+
+    `folder` may be deleted at any time: what is missing is made again. `glue` is a folder of GLUE's tasks, or None for
+    the hub. `words` is a list of words by rank, for entries whose vocabulary is "coca".
+    """
+
+    folder: Path
+    recipes: dict[str, Recipe]
+    glue: Path | None = None
+    words: Path | None = None
+    device: str | None = None
+
+    # -- data -------------------------------------------------------------------------------------------
+
+    def train(self, entry: Entry) -> data.Dataset:
+        """The rows that the entry's model is trained on."""
+        found = self._rows(entry.task, "train")
+        if entry.rows == "validation":
+            found, _ = found.split(0.8, VALIDATION_SEED)
+        return found if entry.limit_train is None else found.sample(entry.limit_train, seed=0)
+
+    def evaluation(self, entry: Entry) -> data.Dataset:
+        """The rows that it is measured on."""
+        if entry.rows == "validation":
+            _, found = self._rows(entry.task, "train").split(0.8, VALIDATION_SEED)
+        else:
+            found = self._evaluated(entry.task)
+        return found if entry.limit_eval is None else found.sample(entry.limit_eval, seed=0)
+
+    def _evaluated(self, task: str) -> data.Dataset:
+        """The paper's split where it has labels; GLUE hands out the labels of few test sets, so mostly dev."""
+        if TASKS[task][1] == "test":
+            try:
+                test = self._rows(task, "test")
+            except data.DataError:
+                test = None
+            if (
+                test is not None
+                and test.labels is not None
+                and set(test.classes) <= set(self._rows(task, "train").classes)
+            ):
+                return test
+        return self._rows(task, "dev")
+
+    def _rows(self, task: str, split: str) -> data.Dataset:
+        return _read(self.glue, task, split)
+
+    # -- what is made -----------------------------------------------------------------------------------
+
+    def surface(self, entry: Entry) -> Surface:
+        """What the attacker may type."""
+        return InternalPermutation() if entry.surface == "permutations" else EditOne()
+
+    def encoding(self, entry: Entry) -> Encoding:
+        """The encoding of a system that has one."""
+        name = f"{entry.vocabulary}-{entry.n_words}-{entry.surface}-{entry.gamma:g}-{entry.tokens}"
+
+        def make() -> Encoding:
+            vocabulary = self._vocabulary(entry)
+            return Encoding.build(vocabulary, self.surface(entry), gamma=entry.gamma, tokens=entry.tokens)
+
+        return self._kept("encodings", name, Encoding.load, make)
+
+    def corrector(self, entry: Entry) -> Any:
+        """The typo corrector of a task, trained on the text that its model is trained on."""
+        about = replace(entry.training, surface=entry.surface, tokens=entry.tokens, model="linear")
+        load = partial(TypoCorrector.load, device=self.device)
+        return self._kept("correctors", _key(about.as_json()), load, lambda: self._trained_corrector(entry))
+
+    def model(self, entry: Entry) -> Any:
+        """The entry's whole system, trained: an object with `predict`, `predict_proba` and `classes_`."""
+        training = entry.training
+        recipe = self.recipes[entry.model]
+        about = {**training.as_json(), "recipe": [recipe.transformer, recipe.for_system(entry.system)]}
+        if entry.is_encoded:
+            about["encoding"] = self.encoding(entry).fingerprint
+        trained = self._kept("models", _key(about), self._load, lambda: self._trained(training, recipe))
+        if entry.system == "symspell":
+            return Corrected(symspell(tokens=entry.tokens), trained)
+        return Corrected(self.corrector(entry), trained) if entry.system == "typo-corrector" else trained
+
+    # -- inside -----------------------------------------------------------------------------------------
+
+    def _trained(self, training: Entry, recipe: Recipe) -> RobustClassifier:
+        rows = self.train(training)
+        texts: Any = rows.texts
+        labels: Any = rows.labels or ()
+        if training.system == "augmentation":
+            texts, labels = augment(texts, labels, self.surface(training), seed=training.seed, tokens=training.tokens)
+        classifier: Any = NgramClassifier()
+        if recipe.transformer is not None:
+            from roben.classifier import TransformerClassifier
+
+            options = recipe.for_system(training.system)
+            classifier = TransformerClassifier(recipe.transformer, seed=training.seed, device=self.device, **options)
+        encoding = self.encoding(training) if training.is_encoded else "none"
+        return RobustClassifier(encoding, classifier).fit(texts, labels)
+
+    def _load(self, path: Path) -> RobustClassifier:
+        return RobustClassifier.load(path, device=self.device)
+
+    def _trained_corrector(self, entry: Entry) -> TypoCorrector:
+        corrector = TypoCorrector(tokens=entry.tokens, seed=entry.seed, device=self.device)
+        return corrector.fit(self.train(entry).texts, self.surface(entry))
+
+    def _vocabulary(self, entry: Entry) -> Vocabulary:
+        if entry.vocabulary == "english":
+            return Vocabulary.english(entry.n_words)
+        if self.words is None:
+            raise ExperimentError(f"{entry.name} takes its words from a list by rank; name its file (--words)")
+        return Vocabulary.from_file(self.words, entry.n_words, like=Vocabulary.language("en", None))
+
+    def _kept(self, kind: str, name: str, load: Callable[[Path], T], make: Callable[[], T]) -> T:
+        path = self.folder / kind / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{name}.lock")):  # others that need it wait for the one that makes it
+            if path.exists():
+                return load(path)
+            made: Any = make()
+            made.save(path)
+            return load(path)  # the same bytes whether it was just made or found
+
+
+def _key(about: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:24]
+
+
+@cache
+def _read(glue: Path | None, task: str, split: str) -> data.Dataset:
+    if glue is not None:
+        return data.glue(glue, task, split)
+    config = task.lower().replace("-", "")
+    place = {"dev": "validation_matched" if config == "mnli" else "validation"}.get(split, split)
+    return data.hub("nyu-mll/glue", place, config=config, text=_hub_columns(task))
+
+
+def _hub_columns(task: str) -> Any:
+    named = {
+        "SST-2": "sentence",
+        "QQP": ("question1", "question2"),
+        "MNLI": ("premise", "hypothesis"),
+        "QNLI": ("question", "sentence"),
+    }
+    return named.get(task, ("sentence1", "sentence2"))
