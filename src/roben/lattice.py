@@ -13,7 +13,7 @@ import numpy as np
 from roben.encoding import Encoding, Slot
 from roben.typed import Text
 
-__all__ = ["Lattice", "draw", "lattices"]
+__all__ = ["Lattice", "draw", "lattices", "n_choices"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Lattice:
 
     def n_encodings(self, budget: int | None = None) -> int:
         """|B_α(x)|, or the part of it that at most `budget` changed tokens reach."""
-        return _count([len(self.slots[i].codes) for i in self.changeable], budget)
+        return n_choices([len(self.slots[i].codes) for i in self.changeable], budget)
 
     def n_perturbations(self, budget: int | None = None) -> int:
         """|B(x)|, or the part of it with at most `budget` changed tokens."""
-        return _count([slot.n_typos for slot in self.slots], budget)
+        return n_choices([slot.n_typos for slot in self.slots], budget)
 
     def own(self) -> Text:
         """α(x) itself."""
@@ -85,7 +85,8 @@ def draw(lattice: Lattice, rng: np.random.Generator) -> Text:
     return lattice.text([slot.codes[int(rng.integers(len(slot.codes)))] for slot in lattice.slots])
 
 
-def _count(sizes: Sequence[int], budget: int | None) -> int:
+def n_choices(sizes: Sequence[int], budget: int | None) -> int:
+    """How many ways there are to choose in places of these sizes, all but `budget` of them left as they are."""
     if budget is None or budget >= sum(size > 1 for size in sizes):
         return prod(sizes)
     by_changes = [1]  # how many there are with 0, 1, … changes

@@ -81,6 +81,36 @@ def _sides(text: Text, split: str) -> list[TypedText]:
 
 def made_of(search: Search, *, budget: int | None, max_queries: int | None, tokens: str) -> Attack:
     """The attack that runs this search on every example."""
+
+    def claims(targets: Sequence[Target], judge: _Judge) -> Iterator[list[_Claim]]:
+        return _run((_Trial(target, judge.ranks[target.label], search, max_queries) for target in targets), judge)
+
+    return _attack(claims, budget, max_queries, tokens)
+
+
+def from_function(find: Finder, *, budget: int | None = None, tokens: str = "words") -> Attack:
+    """An attack of one's own: `find(model, text, label, surface, rng)` gives a text that the model gets wrong, or None.
+
+    It is called for each example that is right as it stands. What it gives is checked as for any other attack.
+    """
+
+    def claims(targets: Sequence[Target], judge: _Judge) -> Iterator[list[_Claim]]:
+        for target in targets:
+            counted = _Counted(judge.model)
+            is_wrong = judge.decide([target.text]) != [target.label]
+            claimed = target.text if is_wrong else find(counted, target.text, target.label, target.surface, target.rng)
+            yield [_Claim(target, _as_claimed(target, claimed), 1 + counted.n_queries)]
+
+    return _attack(claims, budget, None, tokens)
+
+
+def _attack(
+    claims: Callable[[Sequence[Target], _Judge], Iterator[list[_Claim]]],
+    budget: int | None,
+    max_queries: int | None,
+    tokens: str,
+) -> Attack:
+    """An attack whose claims are checked as they come."""
     _check_budget(budget, max_queries)
 
     def attack(
@@ -96,47 +126,12 @@ def made_of(search: Search, *, budget: int | None, max_queries: int | None, toke
         targets = _targets(model, texts, labels, surface, tokens, budget, seed)
         judge.examine(targets)
         results: list[AttackResult] = []
-        trials = (_Trial(target, judge.ranks[target.label], search, max_queries) for target in targets)
-        for ended in _run(trials, judge):
+        for ended in claims(targets, judge):
             for result in _checked(ended, judge):
                 results.append(result)
                 if progress is not None:
                     progress(result)
         return sorted(results, key=lambda result: result.index)
-
-    return attack
-
-
-def from_function(find: Finder, *, budget: int | None = None, tokens: str = "words") -> Attack:
-    """An attack of one's own: `find(model, text, label, surface, rng)` gives a text that the model gets wrong, or None.
-
-    It is called for each example that is right as it stands. What it gives is checked as for any other attack.
-    """
-    _check_budget(budget, None)
-
-    def attack(
-        model: Any,
-        texts: Iterable[Text],
-        labels: Iterable[Any],
-        surface: Surface,
-        *,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> list[AttackResult]:
-        judge = _Judge(model)
-        targets = _targets(model, texts, labels, surface, tokens, budget, seed)
-        judge.examine(targets)
-        results = []
-        for target in targets:
-            counted = _Counted(model)
-            is_wrong = judge.decide([target.text]) != [target.label]
-            claimed = target.text if is_wrong else find(counted, target.text, target.label, surface, target.rng)
-            claim = _Claim(target, _as_claimed(target, claimed), 1 + counted.n_queries)
-            (result,) = _checked([claim], judge)
-            results.append(result)
-            if progress is not None:
-                progress(result)
-        return results
 
     return attack
 

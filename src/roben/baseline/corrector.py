@@ -11,8 +11,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from numpy.typing import NDArray
 
 from roben.baseline.front import CorrectorError
 from roben.extras import require
+from roben.folder import whole_folder
 from roben.kernel import native_kernel, split_name
 from roben.surface import Surface
 from roben.typed import Text
@@ -43,6 +42,7 @@ LONGEST_PIECE = 128
 
 # Tokens that training shows if nobody says how often it shows each text.
 ENOUGH = 3_000_000
+MOST_EPOCHS = 50
 
 # The share of tokens that training leaves as they are: a text that nobody has attacked must survive too. On SST-2 a
 # tenth keeps 0.3% more clean words than none at all and restores as many typed ones; a quarter restores 0.5% fewer.
@@ -71,8 +71,8 @@ class TypoCorrector:
 
     The words are the `n_words` most frequent tokens of the training texts. A token that is none of them, as far as the
     network can tell, becomes `unknown`. Training shows each text `epochs` times (None: until three million tokens were
-    shown, and each at least once), about `batch_size` tokens at a time. `device` is "cuda", "cpu", … (None: a GPU if
-    there is one).
+    shown, and each once at least and fifty times at most), about `batch_size` tokens at a time. `device` is "cuda",
+    "cpu", … (None: a GPU if there is one).
 
     Training is repeated exactly for a seed on the same machine's CPU with as many threads; a GPU sums in any order.
     """
@@ -149,23 +149,8 @@ class TypoCorrector:
         self._check_fitted()
         path = Path(path).resolve()
         _check_place(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside its place and moved there when it is whole; what was there goes last.
-        scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
-        try:
-            made, replaced = scratch / "made", scratch / "replaced"
-            made.mkdir()
+        with whole_folder(path) as made:
             self._write(made)
-            if path.exists():
-                path.rename(replaced)
-            try:
-                made.rename(path)
-            except BaseException:
-                if replaced.exists():
-                    replaced.rename(path)
-                raise
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str | None = None) -> TypoCorrector:
@@ -470,7 +455,7 @@ def _train(
     outputs = {word: output for output, word in enumerate(words)}
     meant = np.array([outputs.get(word, len(words)) for word in corpus.words])[corpus.flat]
     rivals = _Rivals(np.bincount(meant, minlength=len(words) + 1) / len(meant), rng)
-    epochs = options.epochs or math.ceil(ENOUGH / len(corpus.flat))
+    epochs = options.epochs or min(MOST_EPOCHS, math.ceil(ENOUGH / len(corpus.flat)))
     n_shown, n_tokens = 0, epochs * len(corpus.flat)
     network.train()
     for _ in range(epochs):

@@ -6,8 +6,6 @@ import copy
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roben.classifier.ngram import NgramClassifier
 from roben.encoding import Encoding
+from roben.folder import whole_folder
 from roben.surface import Surface
 from roben.typed import Text
 
@@ -130,23 +129,8 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "classifier_")
         path = Path(path).resolve()
         check_place(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Made beside its place and moved there when it is whole; what was there goes last.
-        scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-"))
-        try:
-            made, replaced = scratch / "made", scratch / "replaced"
-            made.mkdir()
+        with whole_folder(path) as made:
             self._write(made)
-            if path.exists():
-                path.rename(replaced)
-            try:
-                made.rename(path)
-            except BaseException:
-                if replaced.exists():
-                    replaced.rename(path)
-                raise
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
     @classmethod
     def load(

@@ -1,4 +1,4 @@
-"""The commands about the paper's evaluation: paper run, paper tables, paper figures."""
+"""The commands about the paper's evaluation: paper run, paper tables, paper figures, paper claims."""
 
 from __future__ import annotations
 
@@ -36,6 +36,49 @@ def run(options: argparse.Namespace) -> None:
     console(stderr=True).print(f"{len(measured):,} results written to {options.results}{before}", highlight=False)
 
 
+def tables(options: argparse.Namespace) -> None:
+    """Makes the tables of all results, as Markdown and LaTeX, with the paper's numbers beside ours."""
+    from roben import report
+
+    results = _results(options.results)
+    found, checked = report.tables(results), report.claims(results)
+    options.out.mkdir(parents=True, exist_ok=True)
+    page = report.markdown(found, checked)
+    (options.out / "tables.md").write_text(page, encoding="utf-8")
+    (options.out / "tables.tex").write_text(report.latex(found), encoding="utf-8")
+    print(page, end="")
+    console(stderr=True).print(f"{len(found)} tables written to {options.out}", highlight=False)
+
+
+def figures(options: argparse.Namespace) -> None:
+    """Draws the figures of all results, as SVG and PNG."""
+    from roben import report
+
+    for path in report.figures(_results(options.results), options.out):
+        print(path)
+
+
+def claims(options: argparse.Namespace) -> None:
+    """Checks what the paper claims against all results."""
+    from roben import report
+    from roben.experiment import ExperimentError
+
+    found = report.claims(_results(options.results))
+    print(report.listed(found))
+    n_failed = sum(claim.verdict == "fails" for claim in found)
+    if options.strict and n_failed:
+        raise ExperimentError(f"{n_failed} of {len(found)} checks failed")
+
+
+def _results(folder: Path) -> Any:
+    from roben.experiment import ExperimentError, load_results
+
+    found = load_results(folder)
+    if not found:
+        raise ExperimentError(f"{folder} has no results; measure some with `roben paper run`, or name their folder")
+    return found
+
+
 def _chosen(options: argparse.Namespace) -> tuple[Any, list[Any]]:
     from roben.experiment import ExperimentError, Plan
 
@@ -43,19 +86,18 @@ def _chosen(options: argparse.Namespace) -> tuple[Any, list[Any]]:
     recipes = dict(plan.recipes)
     for assignment in options.model:
         name, _, place = assignment.partition("=")
-        if name not in (*recipes, "none") or (place and recipes[name].transformer is None):
+        if name not in (*recipes, "none") or (place and (name == "none" or recipes[name].transformer is None)):
             raise ExperimentError(f"--model {assignment}: expected NAME or NAME=FOLDER, of none, {', '.join(recipes)}")
         if place:
-            recipes[name] = replace(recipes[name], transformer=place)
+            recipes[name] = replace(recipes[name], place=Path(place))
     plan = replace(plan, recipes=recipes)
     models = [assignment.partition("=")[0] for assignment in options.model]
     entries = plan.entries(
         options.groups, task=options.task, system=options.system, model=models, seed=options.seed, tokens=options.tokens
     )
     limits = {"limit_train": options.limit_train, "limit_eval": options.limit_eval}
+    limits = {name: limit for name, limit in limits.items() if limit is not None}
     entries = [replace(entry, **limits) for entry in entries]
-    if not entries:
-        raise ExperimentError("no experiment is left: the options choose none of the plan's")
     return plan, list(dict.fromkeys(entries))
 
 
@@ -65,7 +107,9 @@ def _workshop(plan: Any, options: argparse.Namespace) -> Any:
     from roben.experiment.workshop import Workshop
 
     work = options.work or user_cache_path("roben") / "paper"
-    return Workshop(work, plan.recipes, options.glue_dir, options.words, options.device)
+    return Workshop(
+        work, plan.recipes, options.glue_dir, options.words, options.device, is_strict=not options.skip_broken_rows
+    )
 
 
 @contextmanager
@@ -82,13 +126,13 @@ def _board(total: int) -> Iterator[Callable[[Any, str], None]]:
 
         def watch(entry: Any, stage: str) -> None:
             nonlocal n_done
-            is_over = stage == "done" or stage.startswith("failed")
+            is_over = stage in ("there", "done") or stage.startswith("failed")
             if is_over:
                 n_done += 1
                 bars.advance(whole)
                 if entry in running:
                     bars.remove_task(running.pop(entry))
-                if not on_stderr.is_terminal or stage != "done":
+                if stage != "there" and (not on_stderr.is_terminal or stage != "done"):
                     on_stderr.print(
                         f"{n_done}/{total} {entry.name}: {stage}", highlight=False, markup=False, soft_wrap=True
                     )
@@ -106,7 +150,10 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
         paper,
         "  roben paper run --glue-dir GLUE --model linear\n"
         "  roben paper run defences --task SST-2 --limit-train 2000 --limit-eval 200 --results small\n"
-        "  roben paper run main --glue-dir GLUE --model bert --device cuda --parallel 4",
+        "  roben paper run bert --glue-dir GLUE --words coca.txt --device cuda --parallel 4\n"
+        "  roben paper tables\n"
+        "  roben paper figures --results small --out small\n"
+        "  roben paper claims --strict",
     )
     parts = parser.add_subparsers(metavar="PART", required=True)
     runner = parts.add_parser(
@@ -132,6 +179,9 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
     runner.add_argument("--limit-eval", type=int, metavar="N", help="measure on N rows, and say so")
     runner.add_argument("--list", action="store_true", help="print what would be measured")
     runner.add_argument("--glue-dir", type=Path, metavar="DIR", help="a folder of GLUE's tasks (default: from the hub)")
+    runner.add_argument(
+        "--skip-broken-rows", action="store_true", help="of GLUE's files, as those of the official QQP, with a warning"
+    )
     runner.add_argument("--words", type=Path, metavar="FILE", help="a list of words by rank, for the vocabulary coca")
     runner.add_argument("--device", help="of transformers: cuda, cpu, … (default: a GPU if there is one)")
     runner.add_argument(
@@ -144,6 +194,26 @@ def add_commands(command: Callable[[Command, str], argparse.ArgumentParser]) -> 
         help="where encodings and trained models are kept (default: a cache)",
     )
     _add_places(runner)
+    _add_shown(parts, tables, FOLDER, "  roben paper tables\n  roben paper tables --results small --out small")
+    _add_shown(parts, figures, FOLDER / "figures", "  roben paper figures\n  roben paper figures --out docs/figures")
+    checker = _add_shown(parts, claims, None, "  roben paper claims\n  roben paper claims --results small --strict")
+    checker.add_argument("--strict", action="store_true", help="exit with 1 if a claim fails")
+
+
+def _add_shown(parts: Any, part: Command, out: Path | None, examples: str) -> argparse.ArgumentParser:
+    """A part that shows results."""
+    parser: argparse.ArgumentParser = parts.add_parser(
+        part.__name__,
+        help=part.__doc__,
+        description=part.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"examples:\n{examples}",
+    )
+    parser.set_defaults(part=part)
+    _add_results(parser)
+    if out is not None:
+        parser.add_argument("--out", type=Path, default=out, metavar="DIR", help="for the files (default: %(default)s)")
+    return parser
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +224,10 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the plan (default: %(default)s)",
     )
+    _add_results(parser)
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--results",
         type=Path,

@@ -14,10 +14,10 @@ import numpy as np
 from roben.attack import ATTACKS, AttackResult, attack_accuracy, interval
 from roben.certificate import Certificate, certify, robust_accuracy
 from roben.data import Dataset
-from roben.experiment.entry import TASKS, Entry
+from roben.experiment.entry import EVALUATED, TASKS, Entry
 from roben.experiment.result import versions
 from roben.experiment.workshop import Workshop
-from roben.lattice import lattices
+from roben.lattice import lattices, n_choices
 from roben.surface import Surface
 from roben.typed import TypedText
 
@@ -29,8 +29,9 @@ Report = Callable[[str], None]
 def measure(entry: Entry, workshop: Workshop, report: Report = lambda stage: None) -> dict[str, Any]:
     """What the entry asks for, as a result has it. `report` is told what is being done."""
     seconds: dict[str, float] = {}
+    report("reading")
     rows = workshop.evaluation(entry)
-    result: dict[str, Any] = {"data": _about(entry, workshop, rows)}
+    result: dict[str, Any] = {"identity": workshop.identity(entry), "data": _about(entry, workshop, rows)}
     if entry.is_encoded:
         result["fingerprint"] = workshop.encoding(entry).fingerprint
     result["texts"] = _texts(entry, workshop, rows)
@@ -58,15 +59,18 @@ def measure(entry: Entry, workshop: Workshop, report: Report = lambda stage: Non
 
 
 def _about(entry: Entry, workshop: Workshop, rows: Dataset) -> dict[str, Any]:
-    whole, _ = TASKS[entry.task]
-    n_train = len(workshop.train(entry))
+    """Which rows were used. What needs no model needs no training rows."""
+    of_task, _ = TASKS[entry.task]
+    train = workshop.train(entry)
+    split = rows.name.removeprefix(entry.task).split()[0]
+    lacks_training = entry.model != "none" and len(train) < of_task
     return {
-        "train": workshop.train(entry).name,
+        "train": train.name,
         "evaluation": rows.name,
-        "n_train": n_train,
-        "n_train_of_task": whole,
+        "n_train": len(train),
+        "n_train_of_task": of_task,
         "n_evaluation": len(rows),
-        "is_partial": n_train < whole or entry.limit_eval is not None,
+        "is_partial": lacks_training or len(rows) < EVALUATED.get((entry.task, split), 0),
     }
 
 
@@ -110,21 +114,16 @@ def _log10_perturbations(entry: Entry, surface: Surface, rows: Dataset) -> list[
     from roben.kernel import split_name
 
     split = split_name(entry.tokens, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
-    logs: dict[str, float] = {}
+    counts: dict[str, int] = {}
 
-    def log10(token: str) -> float:
-        if token not in logs:
-            logs[token] = math.log10(surface.count(token))
-        return logs[token]
+    def count(token: str) -> int:
+        if token not in counts:
+            counts[token] = surface.count(token)
+        return counts[token]
 
-    return [
-        sum(
-            log10(token)
-            for side in ((text,) if isinstance(text, str) else text)
-            for token in TypedText(side, split).tokens
-        )
-        for text in rows.texts
-    ]
+    sides = [(text,) if isinstance(text, str) else text for text in rows.texts]
+    tokens = [[token for side in both for token in TypedText(side, split).tokens] for both in sides]
+    return [math.log10(n_choices(list(map(count, found)), entry.budget)) for found in tokens]
 
 
 def _histogram(values: Sequence[float], width: int) -> dict[str, Any]:
@@ -183,7 +182,7 @@ def _attacked(
 def _about_model(model: Any) -> dict[str, Any]:
     inner = getattr(model, "model", model)
     classifier = inner.classifier_
-    about: dict[str, Any] = {"classifier": repr(classifier)}
+    about: dict[str, Any] = {"classifier": type(classifier).__name__}
     if hasattr(classifier, "tolerance_"):
         about |= {"device": classifier._device().split(":")[0], "tolerance": classifier.tolerance_}
     return about

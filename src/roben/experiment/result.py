@@ -11,7 +11,7 @@ from typing import Any
 
 from roben.experiment.entry import Entry, ExperimentError
 
-__all__ = ["FORMAT", "load_results", "result_path", "versions", "write_result"]
+__all__ = ["FORMAT", "load_results", "remove_scratch", "result_path", "versions", "write_result"]
 
 FORMAT = 1
 PACKAGES = ("numpy", "scikit-learn", "torch", "transformers", "wordfreq", "symspellpy")
@@ -30,6 +30,22 @@ def write_result(folder: Path, entry: Entry, result: dict[str, Any]) -> Path:
     scratch.write_text(json.dumps({"format": FORMAT, "entry": entry.as_json(), **result}, indent=1) + "\n")
     scratch.replace(path)
     return path
+
+
+def remove_scratch(folder: Path) -> None:
+    """Removes what a kill left of results that were being written."""
+    for path in folder.glob(".*.json.*"):
+        writer = path.suffix.removeprefix(".")
+        if not (writer.isdigit() and _is_running(int(writer))):
+            path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
 
 
 def load_results(folder: Path) -> dict[Entry, dict[str, Any]]:

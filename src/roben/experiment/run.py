@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from roben.experiment.entry import TASKS, Entry, ExperimentError
+from roben.experiment.entry import Entry, ExperimentError, Recipe
 from roben.experiment.measure import measure
-from roben.experiment.result import read_result, result_path, write_result
-from roben.experiment.workshop import Workshop
+from roben.experiment.result import load_results, remove_scratch, result_path, write_result
+from roben.experiment.workshop import Workshop, difference
+from roben.extras import require
 
 __all__ = ["Watch", "run"]
 
-# Told of an entry and what becomes of it: a stage of its measurement, "done", or "failed: …".
+# Told of an entry and what becomes of it: "there" (it has its result already), a stage of its measurement, and at last
+# "done", or "failed: …".
 Watch = Callable[[Entry, str], None]
 
 
@@ -45,58 +48,87 @@ def run(
     """
     if parallel < 1:
         raise ExperimentError(f"parallel is {parallel}; expected a number of processes, 1 or more")
-    missing = [entry for entry in dict.fromkeys(entries) if not _is_done(results, entry)]
-    _check(missing, workshop)
-    groups = _groups(missing)
-    failures: list[str] = []
-
-    def told(entry: Entry, stage: str) -> None:
-        if stage.startswith("failed"):
-            failures.append(f"{entry.name} {stage}")
-        watch(entry, stage)
-
+    wanted = list(dict.fromkeys(entries))
+    if results.exists() and not results.is_dir():
+        raise ExperimentError(f"results cannot be kept in {results}, which is a file; name a folder")
+    _check(wanted, workshop)
+    missing = _missing(wanted, workshop, results)
+    results.mkdir(parents=True, exist_ok=True)
+    remove_scratch(results)
+    for entry in wanted:
+        if entry not in missing:
+            watch(entry, "there")
+    groups = _groups(list(missing), workshop)
     if parallel == 1 or len(groups) < 2:
-        for group in groups:
-            _measure_group(group, workshop, results, told)
+        failures = [failure for group in groups for failure in _measure_group(group, workshop, results, watch)]
     else:
-        _measure_side_by_side(groups, workshop, results, min(parallel, len(groups)), told)
+        failures = _measure_side_by_side(groups, workshop, results, min(parallel, len(groups)), watch)
     if failures:
         raise ExperimentError(f"{len(failures)} of {len(missing)} entries failed. " + "; ".join(failures[:5]))
-    return missing
+    return list(missing)
 
 
-def _is_done(results: Path, entry: Entry) -> bool:
-    path = result_path(results, entry)
-    if not path.exists():
-        return False
-    read_result(path)
-    return True
+# -- before anything long -----------------------------------------------------------------------------------
+
+
+def _missing(entries: Sequence[Entry], workshop: Workshop, results: Path) -> dict[Entry, None]:
+    """Entries without a result. One that depends on other data or another recipe is not taken for theirs."""
+    found = load_results(results)
+    for entry in entries:
+        if entry in found:
+            other = difference(found[entry].get("identity", {}), workshop.identity(entry))
+            if other is not None:
+                raise ExperimentError(
+                    f"{result_path(results, entry)} was measured with another {other}: move it away to measure again, "
+                    "or name another folder (--results)"
+                )
+    return {entry: None for entry in entries if entry not in found}
 
 
 def _check(entries: Sequence[Entry], workshop: Workshop) -> None:
     """Reads all data, and looks for what will be needed."""
-    for task in dict.fromkeys(entry.task for entry in entries):
-        entry = next(entry for entry in entries if entry.task == task)
-        for rows in (workshop.train(entry), workshop.evaluation(entry)):
+    for entry in {(entry.task, entry.rows): entry for entry in entries}.values():
+        train, evaluation = workshop.train(entry), workshop.evaluation(entry)
+        for rows in (train, evaluation):
             if rows.labels is None or not len(rows):
                 raise ExperimentError(f"{rows.name} has no labelled rows")
+        if odd := set(evaluation.classes) - set(train.classes):
+            listed = ", ".join(map(repr, sorted(odd, key=str)[:5]))
+            raise ExperimentError(f"{evaluation.name} has labels that {train.name} has not: {listed}")
     for entry in entries:
         if entry.vocabulary == "coca" and (workshop.words is None or not workshop.words.is_file()):
             raise ExperimentError(
                 f"{entry.name} takes its words from a list by rank, and {workshop.words or 'none'} is no file (--words)"
             )
-        recipe = workshop.recipes.get(entry.model)
-        if recipe is None and entry.model != "none":
+        if entry.model != "none" and entry.model not in workshop.recipes:
             raise ExperimentError(f"{entry.name}: there is no model {entry.model!r}")
-        if recipe is not None and recipe.transformer is not None:
-            place = Path(recipe.transformer)
-            if (place.is_absolute() or place.exists()) and not (place / "config.json").is_file():
-                raise ExperimentError(
-                    f"{entry.name}: the model {entry.model} is to be {place}, which has no config.json"
-                )
+        if entry.system == "symspell":
+            require("symspellpy", extra="correctors")
+        if entry.system == "typo-corrector":
+            require("torch", extra="transformers")
+    used = {entry.model: workshop.recipes[entry.model] for entry in entries if entry.model != "none"}
+    for name, recipe in used.items():
+        if recipe.transformer is not None:
+            _check_transformer(name, recipe, workshop.device)
 
 
-def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
+def _check_transformer(name: str, recipe: Recipe, device: str | None) -> None:
+    require("torch", extra="transformers")
+    require("transformers", extra="transformers")
+    place = Path(str(recipe.source))
+    if (recipe.place is not None or place.is_absolute() or place.exists()) and not (place / "config.json").is_file():
+        raise ExperimentError(f"{place} has no config.json, and is to be the model {name} (--model)")
+    import torch
+
+    try:
+        kind = torch.device(device or "cpu").type
+    except RuntimeError:
+        raise ExperimentError(f"device is {device!r}; expected cuda, cpu or another that torch knows") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ExperimentError(f"device is {device!r}, which this machine does not have")
+
+
+def _groups(entries: Sequence[Entry], workshop: Workshop) -> list[list[Entry]]:
     """Entries that share a trained model stand together: one process trains it. The longest first."""
     groups: dict[Any, list[Entry]] = {}
     for entry in entries:
@@ -104,22 +136,26 @@ def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
 
     def cost(group: list[Entry]) -> float:
         entry = group[0]
-        rows = entry.limit_train or TASKS[entry.task][0]
-        is_large = entry.model not in ("none", "linear")
-        return (1000 if is_large else 1) * rows * (5 if entry.system == "augmentation" else 1)
+        recipe = workshop.recipes.get(entry.model)
+        is_large = recipe is not None and recipe.transformer is not None
+        return (1000 if is_large else 1) * len(workshop.train(entry)) * (5 if entry.system == "augmentation" else 1)
 
     return sorted(groups.values(), key=cost, reverse=True)
 
 
-def _measure_group(group: Sequence[Entry], workshop: Workshop, results: Path, watch: Watch) -> None:
+def _measure_group(group: Sequence[Entry], workshop: Workshop, results: Path, watch: Watch) -> list[str]:
+    """Measures entries one after the other. What failed is returned, and does not stop the others."""
+    failures = []
     for entry in group:
         try:
-            result = measure(entry, workshop, partial(watch, entry))
+            write_result(results, entry, measure(entry, workshop, partial(watch, entry)))
         except Exception as error:
-            watch(entry, f"failed: {type(error).__name__}: {error}")
-            continue
-        write_result(results, entry, result)
-        watch(entry, "done")
+            failure = f"failed: {type(error).__name__}: {error}"
+            failures.append(f"{entry.name} {failure}"[:1000])
+            watch(entry, failure[:1000])
+        else:
+            watch(entry, "done")
+    return failures
 
 
 # -- side by side -------------------------------------------------------------------------------------------
@@ -129,18 +165,18 @@ _shared: dict[str, Any] = {}
 
 def _measure_side_by_side(
     groups: Sequence[Sequence[Entry]], workshop: Workshop, results: Path, parallel: int, watch: Watch
-) -> None:
+) -> list[str]:
     context = multiprocessing.get_context("spawn")  # CUDA does not outlive a fork
-    news = context.Queue()
-    listener = threading.Thread(target=_listen, args=(news, watch), daemon=True)
+    news, is_over = context.Queue(), threading.Event()
+    listener = threading.Thread(target=_listen, args=(news, watch, is_over), daemon=True)
     listener.start()
     threads = max(1, (os.cpu_count() or 1) // parallel)
+    failures: list[str] = []
     with _one_card_for_all(workshop.device), _environment(OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false"):
         pool = ProcessPoolExecutor(parallel, context, _prepare, (workshop, results, news, threads))
         try:
-            futures: list[Future[None]] = [pool.submit(_measure_in_process, group) for group in groups]
-            for future in as_completed(futures):
-                future.result()
+            for future in as_completed([pool.submit(_measure_in_process, group) for group in groups]):
+                failures += future.result()
         except BrokenProcessPool:
             raise ExperimentError(
                 "a process was killed, perhaps for want of memory: run again, with fewer side by side (--parallel). "
@@ -148,26 +184,43 @@ def _measure_side_by_side(
             ) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            news.put(None)
+            is_over.set()
             listener.join(timeout=5)
+            news.cancel_join_thread()  # a process that was killed may hold the queue's lock for ever
+    return failures
 
 
 def _prepare(workshop: Workshop, results: Path, news: Any, threads: int) -> None:
     _shared.update(workshop=workshop, results=results, news=news)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     if any(recipe.transformer for recipe in workshop.recipes.values()):
-        import torch
-
+        try:
+            import torch
+        except ImportError:  # entries that need it were refused
+            return
         torch.set_num_threads(threads)
 
 
-def _measure_in_process(group: Sequence[Entry]) -> None:
+def _end_with_the_parent() -> None:
+    """A process whose parent was killed would wait for work for ever, with its memory and its share of a GPU."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _measure_in_process(group: Sequence[Entry]) -> list[str]:
     news = _shared["news"]
-    _measure_group(group, _shared["workshop"], _shared["results"], lambda entry, stage: news.put((entry, stage)))
+    return _measure_group(group, _shared["workshop"], _shared["results"], lambda entry, stage: news.put((entry, stage)))
 
 
-def _listen(news: Any, watch: Watch) -> None:
-    while (told := news.get()) is not None:
-        watch(*told)
+def _listen(news: Any, watch: Watch, is_over: threading.Event) -> None:
+    while True:
+        try:
+            watch(*news.get(timeout=0.2))
+        except queue.Empty:
+            if is_over.is_set():
+                return
 
 
 @contextmanager
@@ -190,25 +243,24 @@ def _one_card_for_all(device: str | None) -> Iterator[None]:
     if not (device or "").startswith("cuda") or control is None or "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
         yield
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         with _environment(CUDA_MPS_PIPE_DIRECTORY=folder, CUDA_MPS_LOG_DIRECTORY=folder):
-            started = subprocess.run([control, "-d"], check=False, capture_output=True).returncode == 0
-            if started and _is_usable():
-                try:
+            is_started = subprocess.run([control, "-d"], check=False, capture_output=True).returncode == 0
+            is_usable = is_started and _is_usable()
+            try:
+                if is_usable:
                     yield
-                finally:
+            finally:
+                if is_started:
                     subprocess.run([control], input=b"quit\n", check=False, capture_output=True)
-                    time.sleep(0.5)
-                return
-        yield  # without it they take turns: slower, and right
+        if not is_usable:
+            yield  # without it they take turns: slower, and right
 
 
 def _is_usable() -> bool:
     """Does CUDA work under MPS here? Asked in a process of its own, as this one must not open the card before."""
-    code = "import torch; torch.ones(8, device='cuda').sum().item()"
+    command = [sys.executable, "-c", "import torch; torch.ones(8, device='cuda').sum().item()"]
     try:
-        return (
-            subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120, check=False).returncode == 0
-        )
+        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +22,7 @@ from roben.experiment.entry import TASKS, Entry, ExperimentError, Recipe
 from roben.surface import EditOne, InternalPermutation, Surface
 from roben.vocabulary import Vocabulary
 
-__all__ = ["Workshop"]
+__all__ = ["Workshop", "difference"]
 
 T = TypeVar("T")
 VALIDATION_SEED = 0
@@ -39,6 +41,8 @@ class Workshop:
     glue: Path | None = None
     words: Path | None = None
     device: str | None = None
+    is_strict: bool = True
+    """A row of GLUE's files that is broken is an error; otherwise it is skipped, with a warning."""
 
     # -- data -------------------------------------------------------------------------------------------
 
@@ -59,21 +63,35 @@ class Workshop:
 
     def _evaluated(self, task: str) -> data.Dataset:
         """The paper's split where it has labels; GLUE hands out the labels of few test sets, so mostly dev."""
-        if TASKS[task][1] == "test":
-            try:
-                test = self._rows(task, "test")
-            except data.DataError:
-                test = None
-            if (
-                test is not None
-                and test.labels is not None
-                and set(test.classes) <= set(self._rows(task, "train").classes)
-            ):
+        if TASKS[task][1] == "test" and self.glue is not None and "test" in data.glue_splits(self.glue, task):
+            test = self._rows(task, "test")
+            if not set(test.classes).isdisjoint(self._rows(task, "train").classes):
                 return test
         return self._rows(task, "dev")
 
     def _rows(self, task: str, split: str) -> data.Dataset:
-        return _read(self.glue, task, split)
+        return _read(self.glue, task, split, self.is_strict)
+
+    # -- what results depend on -------------------------------------------------------------------------
+
+    def identity(self, entry: Entry) -> dict[str, Any]:
+        """All that a result of the entry depends on beside the entry: the recipe, the texts, the list of words."""
+        about: dict[str, Any] = {"evaluated": _digest_of(self.evaluation(entry))}
+        if entry.model != "none":
+            about |= {"trained": _digest_of(self.train(entry)), "recipe": self._recipe(entry)}
+        if entry.vocabulary == "coca" and self.words is not None:
+            about["words"] = _digest_of_file(self.words)
+        return about
+
+    def _recipe(self, entry: Entry) -> dict[str, Any]:
+        recipe = self.recipes[entry.model]
+        if recipe.transformer is None:
+            return {}
+        weights = None if recipe.source is None else _digest_of_weights(Path(recipe.source))
+        options = recipe.for_system(entry.system)
+        # A name is the same everywhere; of a folder only what lies in it is.
+        name = Path(recipe.transformer).name if Path(recipe.transformer).is_absolute() else recipe.transformer
+        return {"transformer": name, "weights": weights, "options": options}
 
     # -- what is made -----------------------------------------------------------------------------------
 
@@ -83,7 +101,8 @@ class Workshop:
 
     def encoding(self, entry: Entry) -> Encoding:
         """The encoding of a system that has one."""
-        name = f"{entry.vocabulary}-{entry.n_words}-{entry.surface}-{entry.gamma:g}-{entry.tokens}"
+        words = self.identity(entry).get("words", version("wordfreq"))[:12]
+        name = f"{entry.vocabulary}-{words}-{entry.n_words}-{entry.surface}-{entry.gamma!r}-{entry.tokens}"
 
         def make() -> Encoding:
             vocabulary = self._vocabulary(entry)
@@ -95,13 +114,15 @@ class Workshop:
         """The typo corrector of a task, trained on the text that its model is trained on."""
         about = replace(entry.training, surface=entry.surface, tokens=entry.tokens, model="linear")
         load = partial(TypoCorrector.load, device=self.device)
-        return self._kept("correctors", _key(about.as_json()), load, lambda: self._trained_corrector(entry))
+        key = _key({**about.as_json(), "trained": _digest_of(self.train(entry))})
+        return self._kept("correctors", key, load, lambda: self._trained_corrector(entry))
 
     def model(self, entry: Entry) -> Any:
         """The entry's whole system, trained: an object with `predict`, `predict_proba` and `classes_`."""
         training = entry.training
         recipe = self.recipes[entry.model]
-        about = {**training.as_json(), "recipe": [recipe.transformer, recipe.for_system(entry.system)]}
+        identity = self.identity(training)
+        about = {**training.as_json(), "trained": identity["trained"], "recipe": identity["recipe"]}
         if entry.is_encoded:
             about["encoding"] = self.encoding(entry).fingerprint
         trained = self._kept("models", _key(about), self._load, lambda: self._trained(training, recipe))
@@ -118,11 +139,11 @@ class Workshop:
         if training.system == "augmentation":
             texts, labels = augment(texts, labels, self.surface(training), seed=training.seed, tokens=training.tokens)
         classifier: Any = NgramClassifier()
-        if recipe.transformer is not None:
+        if recipe.source is not None:
             from roben.classifier import TransformerClassifier
 
             options = recipe.for_system(training.system)
-            classifier = TransformerClassifier(recipe.transformer, seed=training.seed, device=self.device, **options)
+            classifier = TransformerClassifier(recipe.source, seed=training.seed, device=self.device, **options)
         encoding = self.encoding(training) if training.is_encoded else "none"
         return RobustClassifier(encoding, classifier).fit(texts, labels)
 
@@ -145,10 +166,32 @@ class Workshop:
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{name}.lock")):  # others that need it wait for the one that makes it
             if path.exists():
-                return load(path)
+                try:
+                    return load(path)
+                except (ValueError, OSError):  # damaged: it is made again
+                    shutil.rmtree(path)
             made: Any = make()
-            made.save(path)
+            scratch = path.with_name(f".{name}.made")  # in its place only when it is whole
+            shutil.rmtree(scratch, ignore_errors=True)
+            made.save(scratch)
+            scratch.rename(path)
             return load(path)  # the same bytes whether it was just made or found
+
+
+def difference(one: dict[str, Any], other: dict[str, Any]) -> str | None:
+    """In what two identities differ, if they do. Weights that came from the hub are known by name only."""
+    for name, what in (
+        ("recipe", "recipe"),
+        ("trained", "training rows"),
+        ("evaluated", "rows"),
+        ("words", "list of words"),
+    ):
+        ours, theirs = one.get(name), other.get(name)
+        if name == "recipe" and ours and theirs and None in (ours["weights"], theirs["weights"]):
+            ours, theirs = {**ours, "weights": None}, {**theirs, "weights": None}
+        if ours != theirs:
+            return what
+    return None
 
 
 def _key(about: dict[str, Any]) -> str:
@@ -156,9 +199,27 @@ def _key(about: dict[str, Any]) -> str:
 
 
 @cache
-def _read(glue: Path | None, task: str, split: str) -> data.Dataset:
+def _digest_of(rows: data.Dataset) -> str:
+    return hashlib.sha256(json.dumps([rows.texts, rows.labels]).encode()).hexdigest()[:16]
+
+
+@cache
+def _digest_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+@cache
+def _digest_of_weights(folder: Path) -> str | None:
+    """Of a transformer in a folder; None of one that comes from the hub."""
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("*.bin"))
+    return hashlib.sha256("".join(map(_digest_of_file, files)).encode()).hexdigest()[:16] if files else None
+
+
+@cache
+def _read(glue: Path | None, task: str, split: str, is_strict: bool) -> data.Dataset:
     if glue is not None:
-        return data.glue(glue, task, split)
+        return data.glue(glue, task, split, strict=is_strict)
     config = task.lower().replace("-", "")
     place = {"dev": "validation_matched" if config == "mnli" else "validation"}.get(split, split)
     return data.hub("nyu-mll/glue", place, config=config, text=_hub_columns(task))
