@@ -173,6 +173,7 @@ def _measure_side_by_side(
     threads = max(1, (os.cpu_count() or 1) // parallel)
     failures: list[str] = []
     with _one_card_for_all(workshop.device), _environment(OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false"):
+        others = {*multiprocessing.active_children()}
         pool = ProcessPoolExecutor(parallel, context, _prepare, (workshop, results, news, threads))
         try:
             for future in as_completed([pool.submit(_measure_in_process, group) for group in groups]):
@@ -182,6 +183,10 @@ def _measure_side_by_side(
                 "a process was killed, perhaps for want of memory: run again, with fewer side by side (--parallel). "
                 "What is done is kept"
             ) from None
+        except BaseException:  # whoever stops the run does not wait for what has begun
+            for process in {*multiprocessing.active_children()} - others:
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             is_over.set()

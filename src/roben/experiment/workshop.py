@@ -182,8 +182,8 @@ def difference(one: dict[str, Any], other: dict[str, Any]) -> str | None:
     """In what two identities differ, if they do. Weights that came from the hub are known by name only."""
     for name, what in (
         ("recipe", "recipe"),
-        ("trained", "training rows"),
-        ("evaluated", "rows"),
+        ("trained", "set of training rows"),
+        ("evaluated", "set of rows"),
         ("words", "list of words"),
     ):
         ours, theirs = one.get(name), other.get(name)
