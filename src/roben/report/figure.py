@@ -18,7 +18,7 @@ from roben.report.measured import (
     Point,
     Results,
     Setting,
-    budget_curve,
+    budget_curves,
     checked,
     gamma_curve,
     measured,
@@ -74,7 +74,9 @@ def figures(results: Results, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     style: Any = {**_without_backend(rcParamsDefault), **STYLE}  # whatever is set on this machine
     with rc_context(style):
-        for name, figure in _figures(checked(results)):
+        # Rows that a setting was chosen on are no results.
+        shown = {entry: result for entry, result in checked(results).items() if entry.rows == "all"}
+        for name, figure in _figures(shown):
             for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
                 written.append(folder / f"{name}.{kind}")
                 figure.savefig(written[-1], dpi=160, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
@@ -232,20 +234,15 @@ def _draw_gap(axis: Any, curve: Sequence[tuple[float, Measured]]) -> None:
 
 def _budget(results: Results, with_model: Sequence[Setting]) -> Iterator[tuple[str, Any]]:
     """Robust accuracy and accuracy under attack against the number of tokens that may be changed."""
-    curves = {
-        (s, task): {system: budget_curve(results, s, task, system) for system in SYSTEM_NAMES}
-        for s in with_model
-        for task in TASKS
-    }
-    curves = {key: found for key, found in curves.items() if any(found.values())}
+    curves = {(s, task): budget_curves(results, s, task) for s in with_model for task in TASKS}
+    curves = {key: found for key, found in curves.items() if found}
     if not curves:
         return
     figure, axes = _grid(2 * len(curves), n_columns=2, height=2.7)
     for i, ((setting, task), of_systems) in enumerate(curves.items()):
-        shown = {system: curve for system, curve in of_systems.items() if curve}
-        close = {system: curve for system, curve in shown.items() if system in ENCODED}
+        close = {system: curve for system, curve in of_systems.items() if system in ENCODED}
         name = f"{marked(results, setting, task)}, {setting.model}, by {setting.tokens}"
-        _draw_budgets(axes[2 * i], setting, task, shown)
+        _draw_budgets(axes[2 * i], setting, task, of_systems)
         axes[2 * i].set_title(name)
         axes[2 * i].set_ylim(0, 100)
         _draw_budgets(axes[2 * i + 1], setting, task, close)

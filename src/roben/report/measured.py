@@ -20,6 +20,7 @@ __all__ = [
     "Results",
     "Setting",
     "budget_curve",
+    "budget_curves",
     "checked",
     "gamma_curve",
     "measured",
@@ -308,6 +309,12 @@ def gamma_curve(results: Results, setting: Setting, task: str) -> list[tuple[flo
         if (entry.task, entry.system, entry.budget) == (task, "agglomerative", None) and setting.has(entry)
     }
     return [(gamma, measured(results, setting, task, "agglomerative", gamma=gamma)) for gamma in sorted(gammas)]
+
+
+def budget_curves(results: Results, setting: Setting, task: str) -> dict[str, list[Point]]:
+    """All systems by the attacker's budget, in settings where some can be certified."""
+    curves = {system: budget_curve(results, setting, task, system) for system in SYSTEM_NAMES}
+    return {system: curve for system, curve in curves.items() if curve} if any(map(curves.get, ENCODED)) else {}
 
 
 def budget_curve(results: Results, setting: Setting, task: str, system: str) -> list[Point]:

@@ -17,7 +17,7 @@ from roben.report.measured import (
     Point,
     Results,
     Setting,
-    budget_curve,
+    budget_curves,
     gamma_curve,
     measured,
     of_texts,
@@ -121,8 +121,7 @@ def gamma_table(results: Results, setting: Setting, task: str) -> Iterator[Table
 
 def budget_table(results: Results, setting: Setting, task: str) -> Iterator[Table]:
     """Accuracy against the number of tokens that an attacker may change."""
-    curves = {system: budget_curve(results, setting, task, system) for system in SYSTEM_NAMES}
-    curves = {system: curve for system, curve in curves.items() if curve}
+    curves = budget_curves(results, setting, task)
     if not curves:
         return
     budgets = sorted(
