@@ -1,14 +1,17 @@
-"""Folders that are written whole or not at all."""
+"""Folders that are written whole or not at all, and checksums of what is in them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-__all__ = ["whole_folder"]
+__all__ = ["checksum", "checksum_of", "whole_folder"]
 
 
 @contextmanager
@@ -32,3 +35,15 @@ def whole_folder(path: Path) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def checksum(file: Path) -> str:
+    """Of what a file holds."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def checksum_of(manifest: dict[str, Any]) -> str:
+    """Of all that a manifest says, but for its checksum."""
+    content = {key: value for key, value in manifest.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -7,7 +7,6 @@ most frequent words of the training texts, or none.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from roben.baseline.front import CorrectorError
 from roben.extras import require
-from roben.folder import whole_folder
+from roben.folder import checksum, checksum_of, whole_folder
 from roben.kernel import native_kernel, split_name
 from roben.surface import Surface
 from roben.typed import Text
@@ -188,9 +187,9 @@ class TypoCorrector:
             "split": self.split_,
             "alphabet": self.alphabet_.tolist(),
             "words": list(self.words_),
-            "weights": _checksum(path / WEIGHTS),
+            "weights": checksum(path / WEIGHTS),
         }
-        manifest["checksum"] = _manifest_checksum(manifest)
+        manifest["checksum"] = checksum_of(manifest)
         (path / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
     # -- inside -----------------------------------------------------------------------------------------
@@ -539,7 +538,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     for key, kind in (("options", dict), ("split", str), ("alphabet", list), ("words", list), ("weights", str)):
         if not isinstance(manifest.get(key), kind):
             raise CorrectorError(f"{file} is damaged: {key} is missing")
-    if manifest.get("checksum") != _manifest_checksum(manifest):
+    if manifest.get("checksum") != checksum_of(manifest):
         raise CorrectorError(f"{file} was edited: its checksum does not match")
     if manifest["split"] not in SPLITS:
         raise CorrectorError(f"{file} names the split {manifest['split']!r}; known are {', '.join(SPLITS)}")
@@ -562,13 +561,15 @@ def _checked_alphabet(path: Path, alphabet: list[Any]) -> Integers:
     return np.array(alphabet, dtype=np.int64)
 
 
-def _read_weights(path: Path, checksum: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray[np.float32]]:
+def _read_weights(
+    path: Path, expected_checksum: str, shapes: dict[str, tuple[int, ...]]
+) -> dict[str, NDArray[np.float32]]:
     from safetensors.numpy import load
 
     file = path / WEIGHTS
     if not file.is_file():
         raise CorrectorError(f"{file} is missing")
-    if _checksum(file) != checksum:
+    if checksum(file) != expected_checksum:
         raise CorrectorError(f"{file} was edited or damaged: its checksum is not the one in {MANIFEST}")
     try:
         arrays = load(file.read_bytes())
@@ -590,15 +591,6 @@ def _set_weights(network: Any, arrays: dict[str, NDArray[np.float32]], device: s
 
     network.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     network.to(device).eval()
-
-
-def _checksum(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _manifest_checksum(manifest: dict[str, Any]) -> str:
-    content = {key: value for key, value in manifest.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 # -- options ------------------------------------------------------------------------------------------------

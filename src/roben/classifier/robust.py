@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from roben.classifier.ngram import NgramClassifier
 from roben.encoding import Encoding
-from roben.folder import whole_folder
+from roben.folder import checksum, checksum_of, whole_folder
 from roben.surface import Surface
 from roben.typed import Text
 
@@ -169,7 +168,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = path / "classifier"
         folder.mkdir()
         name = _save_classifier(self.classifier_, folder)
-        files = {str(file.relative_to(path)): _checksum(file) for file in sorted(folder.rglob("*")) if file.is_file()}
+        files = {str(file.relative_to(path)): checksum(file) for file in sorted(folder.rglob("*")) if file.is_file()}
         manifest = {
             "kind": KIND,
             "format": FORMAT,
@@ -179,7 +178,7 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "encoding": None if self.encoding_ is None else self.encoding_.fingerprint,
             "files": files,
         }
-        manifest["checksum"] = _manifest_checksum(manifest)
+        manifest["checksum"] = checksum_of(manifest)
         (path / MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
 
     # -- inside -----------------------------------------------------------------------------------------
@@ -381,11 +380,6 @@ def _load_encoding(path: Path, fingerprint: str, surface: Surface | None) -> Enc
     return encoding
 
 
-def _manifest_checksum(manifest: dict[str, Any]) -> str:
-    content = {key: value for key, value in manifest.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not path.exists():
@@ -408,22 +402,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         if key not in manifest or not isinstance(manifest[key], kind):
             raise ModelError(f"{file} is damaged: {key} is missing")
     folder = (path / "classifier").resolve()
-    for name, checksum in manifest["files"].items():
+    for name, expected in manifest["files"].items():
         data = (path / name).resolve()
         if not data.is_relative_to(folder):
             raise ModelError(f"{file} names {name!r}, which is not in its folder")
         if not data.is_file():
             raise ModelError(f"{path / name} is missing")
-        if _checksum(data) != checksum:
+        if checksum(data) != expected:
             raise ModelError(f"{path / name} was edited or damaged: its checksum is not the one in {MANIFEST}")
-    if manifest.get("checksum") != _manifest_checksum(manifest):
+    if manifest.get("checksum") != checksum_of(manifest):
         raise ModelError(f"{file} was edited: its checksum does not match")
     return manifest
-
-
-def _checksum(file: Path) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as data:
-        while block := data.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -19,6 +19,7 @@ from roben.baseline import Corrected, TypoCorrector, augment, symspell
 from roben.classifier import NgramClassifier, RobustClassifier
 from roben.encoding import Encoding
 from roben.experiment.entry import TASKS, Entry, ExperimentError, Recipe
+from roben.folder import checksum
 from roben.surface import EditOne, InternalPermutation, Surface
 from roben.vocabulary import Vocabulary
 
@@ -205,8 +206,7 @@ def _digest_of(rows: data.Dataset) -> str:
 
 @cache
 def _digest_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return checksum(path)[:16]
 
 
 @cache
