@@ -164,3 +164,25 @@ def test_the_interval_holds_the_share(n):
     for k in range(n + 1):
         low, high = roben.attack.interval(k / n, n)
         assert low <= k / n <= high
+
+
+@pytest.mark.parametrize("make", [beam_search, greedy, random_search])
+def test_a_success_of_predict_alone_is_found(make):
+    """A model with a threshold of its own: of every typo the highest probability is right, the decision is wrong."""
+
+    class Cautious(Model):
+        def predict_proba(self, texts):
+            return np.array([[0.1, 0.9] if t == "good" else [0.45, 0.55] for t in texts])
+
+        def predict(self, texts):
+            return np.array([1 if t == "good" else 0 for t in texts])
+
+    (r,) = make(max_queries=50)(Cautious(), ["good"], [1], EDITS)
+    assert r.is_broken
+    assert r.n_changed == 1
+
+
+def test_where_nothing_may_be_deleted_other_typos_are_tried():
+    surface = roben.EditOne(edits=("substitute",))
+    (r,) = beam_search()(Model(lambda t: t == "wonderful movies"), ["wonderful movies"], [1], surface)
+    assert r.is_broken

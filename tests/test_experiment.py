@@ -624,7 +624,8 @@ def test_a_result_says_what_was_measured_with_what(workshop, results):
     assert Entry.from_json(result["entry"]) == entry
     assert result["fingerprint"] == workshop.encoding(entry).fingerprint
     assert result["identity"] == json.loads(json.dumps(workshop.identity(entry)))
-    assert set(result["identity"]) == {"evaluated", "trained", "recipe"}
+    of_words = {"words"} if entry.is_encoded or entry.system == "symspell" else set()
+    assert set(result["identity"]) == {"evaluated", "trained", "recipe"} | of_words
     assert result["versions"]["roben"] == roben.__version__
     assert {"training or loading", "predicting", "certifying", "attacking (beam)"} <= set(result["seconds"])
 
@@ -1109,7 +1110,7 @@ def test_without_a_model_only_texts_are_measured(workshop, results, monkeypatch)
     for entry in entries:
         found = load_results(results)[entry]
         assert set(found) == {"format", "entry", "identity", "data", "fingerprint", "texts", "seconds", "versions"}
-        assert set(found["identity"]) == {"evaluated"}
+        assert set(found["identity"]) == {"evaluated", "words"}
 
 
 @pytest.mark.parametrize("surface", ["edits", "permutations"])

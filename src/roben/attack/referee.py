@@ -183,6 +183,8 @@ class _Judge:
         self.model = model
         self.classes = np.asarray(model.classes_).tolist()
         self.ranks = {label: rank for rank, label in enumerate(self.classes)}
+        # Some models decide by a threshold of their own, or otherwise than by the highest probability.
+        self.is_likeliest = getattr(model, "predicts_likeliest", not hasattr(model, "predict"))
 
     def probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         return checked_probabilities(self.model, texts, len(self.classes))
@@ -224,6 +226,8 @@ class _Counted:
         return self._model.predict_proba(asked)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name != "predict":
             return getattr(self._model, name)
         predict = self._model.predict
@@ -313,13 +317,13 @@ def _run(trials: Iterator[_Trial], judge: _Judge) -> Iterator[list[_Claim]]:
 
 
 def _find(trials: Sequence[_Trial], answers: Mapping[Text, NDArray[np.float64]], judge: _Judge) -> None:
-    """Marks the trials one of whose questions the model decides wrongly."""
+    """Marks the trials one of whose questions the model decides wrongly. Only those are decided that may be wrong."""
     wrong: list[tuple[_Trial, Text, Changes]] = []
     for trial in trials:
         claims = ((text, changes) for text, changes in trial.asked.items() if None not in changes.values())
         for text, changes in claims:
             # Of the text as it stands, the decision counts, whatever the probabilities.
-            if answers[text].argmax() != trial.rank or not changes:
+            if not judge.is_likeliest or answers[text].argmax() != trial.rank or not changes:
                 wrong.append((trial, text, changes))
     decided = judge.decide([text for _, text, _ in wrong])
     for (trial, _, changes), label in zip(wrong, decided, strict=True):

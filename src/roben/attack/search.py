@@ -99,13 +99,13 @@ def paper_sample(surface: Surface, token: str, rng: np.random.Generator) -> list
     """The paper's B′: what the beam search tries for a token.
 
     All deletions of a token of more than four characters, four random typos of a shorter one; of permutations, five.
+    Where a surface allows no deletions, four random typos of any token.
     """
+    deletions = {token[:i] + token[i + 1 :] for i in range(len(token))} if len(token) > 4 else set()
+    typos = sorted(typo for typo in deletions if surface.allows(token, typo))
     if isinstance(surface, InternalPermutation):
         typos = surface.sample(token, rng, 5)
-    elif len(token) > 4:
-        deletions = {token[:i] + token[i + 1 :] for i in range(len(token))}
-        typos = sorted(typo for typo in deletions if surface.allows(token, typo))
-    else:
+    elif not typos:
         typos = surface.sample(token, rng, 4)
     return list(dict.fromkeys(typo for typo in typos if typo != token))
 

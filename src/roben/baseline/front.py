@@ -55,6 +55,11 @@ class Corrected:
         """The classes of the model, in the order of its probabilities."""
         return np.asarray(self.model.classes_)
 
+    @property
+    def predicts_likeliest(self) -> bool:
+        """Is what it predicts always the class of the highest probability?"""
+        return getattr(self.model, "predicts_likeliest", not hasattr(self.model, "predict"))
+
     def correct(self, texts: Iterable[Text]) -> list[Text]:
         """What the model sees of each text."""
         from roben.classifier.robust import as_texts  # scikit-learn comes with it

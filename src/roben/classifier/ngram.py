@@ -52,6 +52,8 @@ class NgramClassifier:
 
     # -- scikit-learn's conventions ---------------------------------------------------------------------
 
+    predicts_likeliest = True
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"C": self.C, "bigrams": self.bigrams, "max_iter": self.max_iter}

@@ -115,6 +115,11 @@ class RobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self.classes_[:0]
         return checked_predictions(self.classifier_, encoded, self.classes_.tolist())
 
+    @property
+    def predicts_likeliest(self) -> bool:
+        """Is what it predicts always the class of the highest probability?"""
+        return getattr(self.classifier_, "predicts_likeliest", False)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True

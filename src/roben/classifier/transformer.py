@@ -37,6 +37,7 @@ class TransformerClassifier:
     closer text is computed alone. What was certified is then what will be predicted, in whatever company.
     """
 
+    predicts_likeliest = True
     name_: str  # of what it was made from, once it was loaded from a folder
 
     def __init__(

@@ -20,14 +20,17 @@ def attack(options: argparse.Namespace) -> None:
     """Searches for typos that a model gets wrong: what it loses, encoded or not, whoever trained it."""
     from roben.classifier import open_model
 
-    search = _search(options)
+    search = _search(options, options.tokens)  # what is wrong with the options is found before long work
     model = open_model(options.model, trusted=options.trust, device=options.device)
+    encoding = getattr(model, "encoding_", None)
+    tokens = (options.tokens or "words") if encoding is None else encoding.tokens
+    search = _search(options, tokens)
     data = labelled(options.data, options)
     if options.sample is not None:
         data = data.sample(options.sample, seed=options.seed)
     labels = labels_as_in(model, data)
     surface = _surface(model, options)
-    attacked = _corrected(model, options)
+    attacked = _corrected(model, tokens, options)
     found: list[Any] = []
     start = time.perf_counter()
     with ExitStack() as stack:
@@ -45,16 +48,16 @@ def attack(options: argparse.Namespace) -> None:
 
         search(attacked, data.texts, labels, surface, seed=options.seed, progress=keep)
     if not options.json:
-        _print(found, data, surface, model, options, time.perf_counter() - start)
+        _print(found, data, surface, tokens, options, time.perf_counter() - start)
 
 
-def _search(options: argparse.Namespace) -> Callable[..., Any]:
+def _search(options: argparse.Namespace, tokens: str | None) -> Callable[..., Any]:
     from roben.attack import ATTACKS
 
     chosen = {
         "budget": options.budget,
         "max_queries": options.max_queries,
-        "tokens": options.tokens,
+        "tokens": tokens,
         "width": options.width,
     }
     if options.attack == "random":
@@ -71,22 +74,22 @@ def _surface(model: Any, options: argparse.Namespace) -> Surface:
     return InternalPermutation() if options.surface == "permutations" else EditOne()
 
 
-def _corrected(model: Any, options: argparse.Namespace) -> Any:
+def _corrected(model: Any, tokens: str, options: argparse.Namespace) -> Any:
     if options.corrector is None:
         return model
     from roben import baseline
 
-    named: dict[str, Callable[[], Any]] = {
+    named: dict[str, Callable[..., Any]] = {
         "symspell": baseline.symspell,
         "pyspellchecker": baseline.pyspellchecker,
     }
     if options.corrector in named:
-        return baseline.Corrected(named[options.corrector](), model)
-    return baseline.Corrected(baseline.TypoCorrector.load(options.corrector), model)
+        return baseline.Corrected(named[options.corrector](tokens=tokens), model)
+    return baseline.Corrected(baseline.TypoCorrector.load(options.corrector, device=options.device), model)
 
 
 def _print(
-    found: list[Any], data: Any, surface: Surface, model: Any, options: argparse.Namespace, seconds: float
+    found: list[Any], data: Any, surface: Surface, tokens: str, options: argparse.Namespace, seconds: float
 ) -> None:
     from roben.attack import attack_accuracy, interval
 
@@ -99,13 +102,12 @@ def _print(
         low, high = interval(share, n)
         return f"{100 * share:.1f}%  (95%: {100 * low:.1f} to {100 * high:.1f})"
 
-    encoding = getattr(model, "encoding_", None)
     changed = Counter(result.n_changed for result in turned)
     summary = {
         "data": data.name,
         "examples": n,
         "surface": repr(surface),
-        "tokens": (options.tokens or "words") if encoding is None else encoding.tokens,
+        "tokens": tokens,
         "attack": options.attack,
         "budget": "any number of tokens" if options.budget is None else f"{options.budget} tokens",
     }

@@ -299,6 +299,6 @@ def _choices(names: tuple[str, ...], values: Any) -> list[dict[str, Any]]:
 
 def _value(name: str, value: Any) -> Any:
     if name == "attacks":
-        return tuple(value)
+        return (value,) if isinstance(value, str) else tuple(value)
     # TOML has no null: "all" stands for no limit.
     return None if value == "all" and name != "rows" else value

@@ -43,8 +43,10 @@ def remove_scratch(folder: Path) -> None:
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except OSError:
+    except ProcessLookupError:
         return False
+    except OSError:  # of another user
+        return True
     return True
 
 

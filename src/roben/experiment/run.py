@@ -104,20 +104,24 @@ def _check(entries: Sequence[Entry], workshop: Workshop) -> None:
             raise ExperimentError(f"{entry.name}: there is no model {entry.model!r}")
         if entry.system == "symspell":
             require("symspellpy", extra="correctors")
-        if entry.system == "typo-corrector":
-            require("torch", extra="transformers")
+    if any(entry.system == "typo-corrector" for entry in entries):
+        _check_device(workshop.device)
     used = {entry.model: workshop.recipes[entry.model] for entry in entries if entry.model != "none"}
     for name, recipe in used.items():
         if recipe.transformer is not None:
-            _check_transformer(name, recipe, workshop.device)
+            _check_transformer(name, recipe)
+            _check_device(workshop.device)
 
 
-def _check_transformer(name: str, recipe: Recipe, device: str | None) -> None:
-    require("torch", extra="transformers")
+def _check_transformer(name: str, recipe: Recipe) -> None:
     require("transformers", extra="transformers")
     place = Path(str(recipe.source))
     if (recipe.place is not None or place.is_absolute() or place.exists()) and not (place / "config.json").is_file():
         raise ExperimentError(f"{place} has no config.json, and is to be the model {name} (--model)")
+
+
+def _check_device(device: str | None) -> None:
+    require("torch", extra="transformers")
     import torch
 
     try:

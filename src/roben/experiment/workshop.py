@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from filelock import FileLock
 
 from roben import data
-from roben.baseline import Corrected, TypoCorrector, augment, symspell
-from roben.classifier import NgramClassifier, RobustClassifier
+from roben.artifact import ArtifactError
+from roben.baseline import Corrected, CorrectorError, TypoCorrector, augment, symspell
+from roben.classifier import ModelError, NgramClassifier, RobustClassifier
 from roben.encoding import Encoding
 from roben.experiment.entry import TASKS, Entry, ExperimentError, Recipe
 from roben.folder import checksum
@@ -80,9 +81,14 @@ class Workshop:
         about: dict[str, Any] = {"evaluated": _digest_of(self.evaluation(entry))}
         if entry.model != "none":
             about |= {"trained": _digest_of(self.train(entry)), "recipe": self._recipe(entry)}
-        if entry.vocabulary == "coca" and self.words is not None:
-            about["words"] = _digest_of_file(self.words)
+        if entry.is_encoded or entry.system == "symspell":
+            about["words"] = self._words(entry)
         return about
+
+    def _words(self, entry: Entry) -> list[str]:
+        """What the vocabulary is made of: wordfreq's counts, and the list of words if there is one."""
+        of_list = [_digest_of_file(self.words)] if entry.vocabulary == "coca" and self.words is not None else []
+        return [f"wordfreq {version('wordfreq')}", *of_list]
 
     def _recipe(self, entry: Entry) -> dict[str, Any]:
         recipe = self.recipes[entry.model]
@@ -102,7 +108,7 @@ class Workshop:
 
     def encoding(self, entry: Entry) -> Encoding:
         """The encoding of a system that has one."""
-        words = self.identity(entry).get("words", version("wordfreq"))[:12]
+        words = _key({"words": self._words(entry)})[:12]
         name = f"{entry.vocabulary}-{words}-{entry.n_words}-{entry.surface}-{entry.gamma!r}-{entry.tokens}"
 
         def make() -> Encoding:
@@ -169,8 +175,10 @@ class Workshop:
             if path.exists():
                 try:
                     return load(path)
-                except (ValueError, OSError):  # damaged: it is made again
-                    shutil.rmtree(path)
+                except (ArtifactError, CorrectorError, ModelError, FileNotFoundError) as error:
+                    if error.__cause__ is not None:  # not damaged: whatever reads it could not, for want of memory, say
+                        raise
+                    shutil.rmtree(path)  # damaged: it is made again
             made: Any = make()
             scratch = path.with_name(f".{name}.made")  # in its place only when it is whole
             shutil.rmtree(scratch, ignore_errors=True)

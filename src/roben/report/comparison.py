@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from roben.experiment import TASKS
 from roben.report import published
@@ -106,8 +108,10 @@ def defence_table(results: Results, setting: Setting, task: str) -> Iterator[Tab
     # All columns of a row are of the same models.
     every = {system: measured(results, setting, task, system) for system in SYSTEM_NAMES}
     found = {system: of_system.attacked_by("beam", "greedy") for system, of_system in every.items()}
-    if not any(found.values()):
+    if not any(found.values()) or _is_of_others(results, setting, found):
         return
+    most = max(entry.max_queries or math.inf for of_system in found.values() for entry, _ in of_system.found)
+    found = {system: of_system.asked_at_most(most) for system, of_system in found.items()}
     rows = [_defence(setting, task, system, of_system) for system, of_system in found.items() if of_system]
     columns = ["system", "standard", "attack: beam", "attack: greedy", "robust", "queries: beam", "queries: greedy"]
     columns += [f"paper: {measure}" for measure in MEASURES]
@@ -119,12 +123,19 @@ def defence_table(results: Results, setting: Setting, task: str) -> Iterator[Tab
         AGGCLUST,
         AGAINST,
         "In brackets: 95% intervals. Queries are the texts that an attack asked the model about, for each example.",
-        "The beam search is the paper's attack, over a small sample of each ball; the greedy one searches whole balls. "
-        "Both are upper bounds. Robust accuracy is exact.",
+        "The beam search is the paper's attack, over a small sample of each ball; the greedy one searches whole balls"
+        f"{'' if math.isinf(most) else f', with at most {most:,} queries an example'}. Both are upper bounds. Robust "
+        "accuracy is exact.",
         PAPER,
     )
     title = f"Defences on {marked(results, setting, task)}: {setting.name}"
     yield Table.of(f"defences-{task.lower()}-{setting.slug}", title, columns, rows, notes)
+
+
+def _is_of_others(results: Results, setting: Setting, found: dict[str, Measured]) -> bool:
+    """Does all that was found stand in another table too, beside encodings of another vocabulary?"""
+    others = [other for other in settings(results) if replace(other, vocabulary=setting.vocabulary) == setting]
+    return not any(found[system] for system in ENCODED) and len(others) > 1
 
 
 def _defence(setting: Setting, task: str, system: str, found: Measured) -> tuple[str, ...]:

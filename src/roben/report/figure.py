@@ -141,6 +141,8 @@ def _perturbations(texts: Results, alike: Sequence[Setting]) -> Iterator[tuple[s
     """Histograms of the logarithm of the number of perturbations, which no vocabulary changes, task by task."""
     found = {task: {surface: _histogram(texts, alike, task, surface) for surface in SURFACES} for task in TASKS}
     tasks = [task for task in TASKS if any(found[task].values())]
+    if not tasks:
+        return
     figure, axes = _grid(len(tasks))
     for axis, task in zip(axes, tasks, strict=True):
         axis.set_title(_marked(texts, alike, task))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -159,6 +160,10 @@ class Measured:
         """Only the results that have all of these attacks."""
         return Measured(tuple((entry, result) for entry, result in self.found if {*names} <= {*entry.attacks}))
 
+    def asked_at_most(self, n: float) -> Measured:
+        """Only the results whose attacks might ask so many texts; infinity is no limit."""
+        return Measured(tuple((entry, result) for entry, result in self.found if (entry.max_queries or math.inf) == n))
+
     def of_seeds(self, seeds: Collection[int]) -> Measured:
         """Only the results of these seeds."""
         return Measured(tuple((entry, result) for entry, result in self.found if entry.seed in seeds))
@@ -308,7 +313,10 @@ def gamma_curve(results: Results, setting: Setting, task: str) -> list[tuple[flo
         for entry in results
         if (entry.task, entry.system, entry.budget) == (task, "agglomerative", None) and setting.has(entry)
     }
-    return [(gamma, measured(results, setting, task, "agglomerative", gamma=gamma)) for gamma in sorted(gammas)]
+    curve = [(gamma, measured(results, setting, task, "agglomerative", gamma=gamma)) for gamma in sorted(gammas)]
+    # The same seeds everywhere, where there are some.
+    shared = set.intersection(*({entry.seed for entry, _ in at.found} for _, at in curve)) if curve else set()
+    return [(gamma, at.of_seeds(shared) if shared else at) for gamma, at in curve]
 
 
 def budget_curves(results: Results, setting: Setting, task: str) -> dict[str, list[Point]]:
