@@ -14,7 +14,7 @@ import numpy as np
 from roben.classifier.robust import RobustClassifier, as_texts
 from roben.encoding import Encoding
 from roben.lattice import Lattice, lattices
-from roben.typed import Text
+from roben.typed import Text, sides_of
 
 __all__ = ["Certificate", "RobustAccuracy", "certify", "robust_accuracy"]
 
@@ -323,7 +323,7 @@ def _witnesses(
 
 def typed(encoding: Encoding, text: Text, lattice: Lattice, codes: Sequence[str]) -> Text:
     """A text that the attacker may type, whose encoding has these codes."""
-    sides = (text,) if isinstance(text, str) else text
+    sides = sides_of(text)
     parts, at = [], 0
     for side, slots in zip(sides, lattice.sides, strict=True):
         wanted = codes[at : at + len(slots)]

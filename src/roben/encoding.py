@@ -14,7 +14,7 @@ from roben import artifact
 from roben.artifact import ArtifactError
 from roben.clustering import Clustering, agglomerate, checked_gamma
 from roben.graph import Rows, n_threads, typo_graph
-from roben.kernel import is_native, is_word_character, kernel_for, split_name
+from roben.kernel import is_native, is_word_character, kernel_for, split_for, split_name
 from roben.surface import EditOne, Surface, surface_from_config
 from roben.typed import TypedText
 from roben.vocabulary import Vocabulary
@@ -328,7 +328,7 @@ class Encoding:
 
     @cached_property
     def _split(self) -> str:
-        return split_name(self.tokens, keeps_ends=bool(getattr(self.surface, "keeps_ends", False)))
+        return split_for(self.tokens, self.surface)
 
     @cached_property
     def _is_native(self) -> bool:

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-__all__ = ["is_word_character", "kernel_for", "native_kernel", "split_name", "word_ranges"]
+__all__ = ["is_word_character", "kernel_for", "native_kernel", "split_for", "split_name", "word_ranges"]
 
 NATIVE_SURFACES = ("edit-one", "internal-permutation")
 
@@ -73,6 +73,11 @@ def split_name(tokens: str, *, keeps_ends: bool) -> str:
     if tokens == "words":
         return "inner-words" if keeps_ends else "words"
     raise ValueError(f"tokens is {tokens!r}; it may be 'words' or 'spaces'")
+
+
+def split_for(tokens: str, surface: Any) -> str:
+    """The kernel's name for a way to split text that a surface is typed into."""
+    return split_name(tokens, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
 
 
 def is_word_character(character: str) -> bool:

@@ -8,10 +8,15 @@ from functools import cached_property
 
 from roben.kernel import native_kernel
 
-__all__ = ["Text", "TypedText"]
+__all__ = ["Text", "TypedText", "sides_of"]
 
 # What is classified: a text, or a pair of texts.
 Text = str | tuple[str, str]
+
+
+def sides_of(text: Text) -> tuple[str, ...]:
+    """The text, or both texts of a pair."""
+    return (text,) if isinstance(text, str) else text
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from roben.classifier.robust import as_texts, checked_probabilities
 from roben.data import Dataset
 from roben.extras import require
-from roben.kernel import split_name
+from roben.kernel import split_for
 from roben.surface import Surface
-from roben.typed import Text, TypedText
+from roben.typed import Text, TypedText, sides_of
 
 __all__ = ["constraint", "dataset", "victim"]
 
@@ -75,7 +75,7 @@ def constraint(surface: Surface, tokens: str = "words") -> Any:
     `tokens` says how texts are split, as for `Encoding.build`. Under it no attack breaks what is certified.
     """
     constraints = _textattack("constraints")
-    split = split_name(tokens, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
+    split = split_for(tokens, surface)
 
     class WithinSurface(constraints.Constraint):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -99,4 +99,4 @@ def _textattack(part: str) -> Any:
 
 def _tokens(text: Text, split: str) -> list[tuple[str, ...]]:
     """Those of each side."""
-    return [TypedText(side, split).tokens for side in ((text,) if isinstance(text, str) else text)]
+    return [TypedText(side, split).tokens for side in sides_of(text)]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from roben.attack.result import AttackResult
 from roben.classifier.robust import ModelError, as_texts, checked_predictions, checked_probabilities
-from roben.kernel import split_name
+from roben.kernel import split_for
 from roben.surface import Surface
-from roben.typed import Text, TypedText
+from roben.typed import Text, TypedText, sides_of
 
 __all__ = ["Attack", "AttackError", "Changes", "Search", "Target", "from_function", "is_whole", "made_of"]
 
@@ -76,7 +76,7 @@ class Target:
 
 
 def _sides(text: Text, split: str) -> list[TypedText]:
-    return [TypedText(side, split) for side in ((text,) if isinstance(text, str) else text)]
+    return [TypedText(side, split) for side in sides_of(text)]
 
 
 def made_of(search: Search, *, budget: int | None, max_queries: int | None, tokens: str) -> Attack:
@@ -159,7 +159,7 @@ def _targets(
 ) -> list[Target]:
     encoding = getattr(model, "encoding_", None)
     by = tokens if encoding is None else encoding.tokens
-    split = split_name(by, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
+    split = split_for(by, surface)
     known = np.asarray(model.classes_).tolist()
     targets = []
     for index, (text, label) in enumerate(zip(as_texts(texts), labels, strict=True)):

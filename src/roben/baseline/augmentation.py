@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from roben.kernel import split_name
+from roben.kernel import split_for
 from roben.surface import Surface
-from roben.typed import Text, TypedText
+from roben.typed import Text, TypedText, sides_of
 
 __all__ = ["augment"]
 
@@ -46,11 +46,11 @@ def augment(
     texts, labels = as_texts(texts), list(labels)
     if len(texts) != len(labels):
         raise ValueError(f"there are {len(texts):,} texts and {len(labels):,} labels; there must be one for each")
-    split = split_name(tokens, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
+    split = split_for(tokens, surface)
     augmented: list[Text] = []
     for start in range(0, len(texts), WINDOW):
         window = texts[start : start + WINDOW]
-        sides = [[TypedText(side, split) for side in _sides(text)] for text in window]
+        sides = [[TypedText(side, split) for side in sides_of(text)] for text in window]
         draws = _Draws(sides, surface, int(k), (seed, start // WINDOW))
         for text, typed in zip(window, sides, strict=True):
             augmented.append(text)
@@ -81,7 +81,3 @@ class _Draws:
 def _perturbed(typed: TypedText, draws: _Draws) -> str:
     changes = {i: typo for i, token in enumerate(typed.tokens) if (typo := draws(token)) != token}
     return typed.replace(changes) if changes else typed.text
-
-
-def _sides(text: Text) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else text

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from roben.baseline.front import CorrectorError
 from roben.extras import require
 from roben.folder import checksum, checksum_of, whole_folder
-from roben.kernel import native_kernel, split_name
+from roben.kernel import native_kernel, split_for, split_name
 from roben.surface import Surface
-from roben.typed import Text
+from roben.typed import Text, sides_of
 
 __all__ = ["TypoCorrector"]
 
@@ -121,7 +121,7 @@ class TypoCorrector:
         from roben.classifier.robust import as_texts  # scikit-learn comes with it
 
         device = _device(self.device)
-        split = split_name(self.tokens, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
+        split = split_for(self.tokens, surface)
         corpus = _Corpus.of(as_texts(texts), split)
         words = tuple(word for word in corpus.words if _is_word(word))[: self.n_words]
         alphabet = _alphabet(corpus.words, getattr(surface, "alphabet", None) or "")
@@ -396,7 +396,7 @@ class _Corpus:
     @classmethod
     def of(cls, texts: Sequence[Text], split: str) -> _Corpus:
         tokenize = native_kernel().tokenize
-        sides = dict.fromkeys(side for text in texts for side in ((text,) if isinstance(text, str) else text))
+        sides = dict.fromkeys(side for text in texts for side in sides_of(text))
         different = dict.fromkeys(tuple(tokenize(side, split)) for side in sides)
         pieces = [
             [token if len(token) <= LONGEST_TOKEN else _shortened(token) for token in tokens[start:end]]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roben.extras import require
 from roben.kernel import split_name
-from roben.typed import Text, TypedText
+from roben.typed import Text, TypedText, sides_of
 from roben.vocabulary import Vocabulary
 
 __all__ = ["Corrected", "Corrector", "CorrectorError", "pyspellchecker", "symspell"]
@@ -65,7 +65,7 @@ class Corrected:
         from roben.classifier.robust import as_texts  # scikit-learn comes with it
 
         found = as_texts(texts)
-        different = list(dict.fromkeys(side for text in found for side in _sides(text)))
+        different = list(dict.fromkeys(side for text in found for side in sides_of(text)))
         mended = dict(zip(different, self._mended(different), strict=True))
         return [mended[text] if isinstance(text, str) else (mended[text[0]], mended[text[1]]) for text in found]
 
@@ -203,7 +203,3 @@ def _remembering(look_up: Callable[[str], str | None], vocabulary: Vocabulary, d
         return token if found is None else found
 
     return correct
-
-
-def _sides(text: Text) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else text

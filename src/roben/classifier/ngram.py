@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roben.extras import require
-from roben.typed import Text
+from roben.typed import Text, sides_of
 
 __all__ = ["NgramClassifier", "Weakest"]
 
@@ -115,7 +115,7 @@ class NgramClassifier:
         """The score of every class, times 2^32, exactly."""
         rows = []
         for text in texts:
-            sides = (text,) if isinstance(text, str) else text
+            sides = sides_of(text)
             if len(sides) != len(self.ranks_):
                 raise ValueError(f"found {text!r}; the classifier was trained on {self._shape()}")
             total = self.bias_.copy()

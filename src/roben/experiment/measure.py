@@ -19,7 +19,7 @@ from roben.experiment.result import versions
 from roben.experiment.workshop import Workshop
 from roben.lattice import lattices, n_choices
 from roben.surface import Surface
-from roben.typed import TypedText
+from roben.typed import TypedText, sides_of
 
 __all__ = ["measure"]
 
@@ -111,9 +111,9 @@ def _texts(entry: Entry, workshop: Workshop, rows: Dataset) -> dict[str, Any]:
 
 
 def _log10_perturbations(entry: Entry, surface: Surface, rows: Dataset) -> list[float]:
-    from roben.kernel import split_name
+    from roben.kernel import split_for
 
-    split = split_name(entry.tokens, keeps_ends=bool(getattr(surface, "keeps_ends", False)))
+    split = split_for(entry.tokens, surface)
     counts: dict[str, int] = {}
 
     def count(token: str) -> int:
@@ -121,7 +121,7 @@ def _log10_perturbations(entry: Entry, surface: Surface, rows: Dataset) -> list[
             counts[token] = surface.count(token)
         return counts[token]
 
-    sides = [(text,) if isinstance(text, str) else text for text in rows.texts]
+    sides = map(sides_of, rows.texts)
     tokens = [[token for side in both for token in TypedText(side, split).tokens] for both in sides]
     return [math.log10(n_choices(list(map(count, found)), entry.budget)) for found in tokens]
 
