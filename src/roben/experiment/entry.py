@@ -11,7 +11,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EVALUATED", "SYSTEMS", "TASKS", "Entry", "ExperimentError", "Plan", "Recipe"]
+from roben.attack import ATTACKS
+
+__all__ = ["ENCODED", "EVALUATED", "SYSTEMS", "TASKS", "Entry", "ExperimentError", "Plan", "Recipe"]
 
 # Of each task, how many rows it has to train on, and the split on which the paper reports.
 TASKS = {
@@ -36,7 +38,6 @@ EVALUATED = {
 # Those with an encoding can be certified.
 SYSTEMS = ("undefended", "augmentation", "typo-corrector", "symspell", "components", "agglomerative")
 ENCODED = ("components", "agglomerative")
-ATTACKS = ("beam", "greedy", "random")
 CHOICES = {
     "task": tuple(TASKS),
     "system": SYSTEMS,

@@ -14,9 +14,11 @@ import numpy as np
 from roben.attack import ATTACKS, AttackResult, attack_accuracy, interval
 from roben.certificate import Certificate, certify, robust_accuracy
 from roben.data import Dataset
+from roben.encoding import Encoding
 from roben.experiment.entry import EVALUATED, TASKS, Entry
 from roben.experiment.result import versions
 from roben.experiment.workshop import Workshop
+from roben.kernel import split_for
 from roben.lattice import lattices, n_choices
 from roben.surface import Surface
 from roben.typed import TypedText, sides_of
@@ -32,9 +34,10 @@ def measure(entry: Entry, workshop: Workshop, report: Report = lambda stage: Non
     report("reading")
     rows = workshop.evaluation(entry)
     result: dict[str, Any] = {"identity": workshop.identity(entry), "data": _about(entry, workshop, rows)}
-    if entry.is_encoded:
-        result["fingerprint"] = workshop.encoding(entry).fingerprint
-    result["texts"] = _texts(entry, workshop, rows)
+    encoding = workshop.encoding(entry) if entry.is_encoded else None  # read once
+    if encoding is not None:
+        result["fingerprint"] = encoding.fingerprint
+    result["texts"] = _texts(entry, workshop.surface(entry), encoding, rows)
     if entry.model != "none":
         report("training")
         with _timed(seconds, "training or loading"):
@@ -91,12 +94,10 @@ def _robust(proved: Sequence[Certificate]) -> dict[str, Any]:
     }
 
 
-def _texts(entry: Entry, workshop: Workshop, rows: Dataset) -> dict[str, Any]:
+def _texts(entry: Entry, surface: Surface, encoding: Encoding | None, rows: Dataset) -> dict[str, Any]:
     """How many perturbations and encodings the texts have."""
-    surface = workshop.surface(entry)
-    if not entry.is_encoded:
+    if encoding is None:
         return {"log10_perturbations": _histogram(_log10_perturbations(entry, surface, rows), 10)}
-    encoding = workshop.encoding(entry)
     found = lattices(encoding, rows.texts)
     n_encodings = [lattice.n_encodings(entry.budget) for lattice in found]
     tokens = [slot for lattice in found for slot in lattice.slots]
@@ -111,8 +112,6 @@ def _texts(entry: Entry, workshop: Workshop, rows: Dataset) -> dict[str, Any]:
 
 
 def _log10_perturbations(entry: Entry, surface: Surface, rows: Dataset) -> list[float]:
-    from roben.kernel import split_for
-
     split = split_for(entry.tokens, surface)
     counts: dict[str, int] = {}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from roben.attack import interval
 from roben.experiment import Entry, ExperimentError
+from roben.experiment.entry import ENCODED
 from roben.report.published import GAMMA
 
 __all__ = [
@@ -39,7 +40,6 @@ SYSTEM_NAMES = {
     "components": "ConnComp",
     "agglomerative": "AggClust",
 }
-ENCODED = ("components", "agglomerative")
 SURFACES = {"edits": "one edit a token", "permutations": "inner letters in any order"}
 VOCABULARIES = {"english": "wordfreq's", "coca": "COCA's"}
 
